@@ -1,0 +1,143 @@
+"""What an embedder is, and the one gate that every embedder's answer passes before it is used."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeAlias, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retentive.errors import EmbedderError, InvalidInput
+
+Vectors: TypeAlias = NDArray[np.float32]
+EmbedKind: TypeAlias = Literal["document", "query"]
+
+DEFAULT = "static"
+
+
+class Embedder(Protocol):
+    """Text to vector. Anything with these three members is one."""
+
+    @property
+    def name(self) -> str:
+        """Whatever identifies the model and its version: two that differ have vectors that do not compare."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers one vector has."""
+        ...
+
+    async def embed(self, texts: Sequence[str], kind: EmbedKind) -> Sequence[Sequence[float]] | Vectors:
+        """One vector for each text, in order. How a long text is shortened is the embedder's own business."""
+        ...
+
+
+@runtime_checkable
+class WordVectors(Protocol):
+    """The extra power of an embedder that has a vector for a single word, cheaply."""
+
+    def words(self, words: Sequence[str]) -> Vectors:
+        """One row of unit length for each lower-case word, in order; zeros for a word it knows nothing of."""
+        ...
+
+
+def fingerprint(embedder: Embedder) -> str:
+    """The mark that a stored vector carries: "name/dimensions"."""
+    return f"{embedder.name}/{embedder.dimensions}"
+
+
+def resolve(spec: str | Embedder | None) -> Embedder:
+    """The embedder that `spec` means; None and "static" are the default, one shared instance a process.
+
+    Raises:
+        InvalidInput: No embedder has that name.
+    """
+    if spec is not None and not isinstance(spec, str):
+        return spec
+    if spec is None or spec == DEFAULT:
+        from retentive.embedders.static import shared
+
+        return shared()
+    raise InvalidInput(f"no embedder is called {spec!r}; give {DEFAULT!r}, or an Embedder object")
+
+
+def word_vectors(embedder: Embedder) -> WordVectors:
+    """The embedder itself where it has vectors for words, else the default embedder."""
+    if isinstance(embedder, WordVectors):
+        return embedder
+    from retentive.embedders.static import shared
+
+    return shared()
+
+
+async def embed_checked(embedder: Embedder, texts: Sequence[str], kind: EmbedKind) -> Vectors:
+    """One row of unit length for each text, in order, C-contiguous and the caller's own; checked before use.
+
+    A vector of zeros stays zeros: store no vector for that text. No texts give no rows, without a call.
+
+    Raises:
+        EmbedderError: The embedder raised, or its answer has the wrong count, a vector of the wrong
+            dimension or none, or a number that is not finite. The message says which text.
+    """
+    if not texts:
+        return np.zeros((0, embedder.dimensions), dtype=np.float32)
+    try:
+        answer: object = await embedder.embed(texts, kind)
+    except EmbedderError:
+        raise
+    except Exception as error:  # third-party code may raise anything; our callers know one error
+        raise EmbedderError(f"embedder {embedder.name} failed: {type(error).__name__}: {error}") from error
+    return unit(_checked(answer, len(texts), embedder))
+
+
+def unit(rows: Vectors) -> Vectors:
+    """`rows`, each of length one in place; zeros stay zeros.
+
+    Each is first divided by its largest number, so that squares neither overflow nor vanish.
+    """
+    peaks = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    np.divide(rows, peaks, out=rows, where=peaks > 0)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    np.divide(rows, lengths, out=rows, where=lengths > 0)
+    return rows
+
+
+def _checked(answer: object, count: int, embedder: Embedder) -> Vectors:
+    """A copy of `answer` as a (count, dimensions) array of finite numbers."""
+    who, kind = f"embedder {embedder.name}", type(answer).__name__
+    table = answer.ndim > 0 if isinstance(answer, np.ndarray) else isinstance(answer, Sequence)
+    if not table or isinstance(answer, str):
+        raise EmbedderError(f"{who} answered {kind}, not a list of vectors")
+    given = cast("Sequence[object]", answer)
+    if len(given) != count:
+        raise EmbedderError(f"{who} answered {len(given)} vectors for {count} texts")
+    rows = _as_array(given)
+    if rows is not None and rows.shape == (count, embedder.dimensions) and np.isfinite(rows).all():
+        return rows
+    for index, row in enumerate(given):
+        if problem := _problem(row, embedder.dimensions):
+            raise EmbedderError(f"{who}, text {index} of {count} (from 0): {problem}")
+    raise EmbedderError(f"{who} answered vectors that are no table of numbers")
+
+
+def _as_array(value: object) -> Vectors | None:
+    """A fresh float32 array, or None where `value` is not numbers; too big for float32 becomes infinite."""
+    try:
+        with np.errstate(over="ignore"):
+            return np.array(value, dtype=np.float32, order="C")
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _problem(row: object, dimensions: int) -> str | None:
+    """What is wrong with one vector, or None."""
+    if row is None:
+        return "no vector (None)"
+    array = _as_array(row)
+    if array is None or array.ndim != 1:
+        return "not a list of numbers"
+    if len(array) != dimensions:
+        return f"{len(array)} numbers instead of {dimensions}"
+    if not np.isfinite(array).all():
+        return "a number that is not finite"
+    return None

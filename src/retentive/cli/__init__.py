@@ -1,0 +1,5 @@
+"""The `retentive` command. Only the command imports it; `import retentive` never does."""
+
+from retentive.cli.app import main
+
+__all__ = ["main"]

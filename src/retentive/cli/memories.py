@@ -1,0 +1,264 @@
+"""The commands about memories: remember, recall, search, list, forget, clear."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from retentive.checks import Json
+from retentive.cli import bulk, options
+from retentive.cli.command import Answer, Where
+from retentive.cli.exits import NOT_FOUND
+from retentive.cli.output import one_line, print_hits, print_items, recall_to_dict
+from retentive.codec import item_to_dict
+from retentive.drafts import NewMemory
+from retentive.errors import InvalidInput, NotFound
+from retentive.events import Event
+from retentive.memory import Memory
+from retentive.ranking.dedupe import why_different
+from retentive.types import MemoryItem, MemoryKind, Origin, Recall, Scope
+
+
+async def remember(  # noqa: PLR0913 - the fields of a memory
+    where: Where,
+    text: Annotated[
+        str, typer.Argument(help="The statement; - reads many from stdin, one a line.", metavar="TEXT")
+    ],
+    kind: Annotated[
+        str, typer.Option(help=f"One of {options.KINDS}.", metavar="KIND")
+    ] = MemoryKind.SEMANTIC.value,
+    importance: Annotated[str, typer.Option(help="0 to 1.", metavar="NUMBER")] = "0.5",
+    tag: Annotated[list[str] | None, typer.Option(help="Repeat for more.", metavar="TAG")] = None,
+    metadata: Annotated[str | None, typer.Option(help="A JSON object.", metavar="JSON")] = None,
+    occurred_at: Annotated[
+        str | None, typer.Option(help="When it happened: ISO 8601 with a zone.", metavar="TIME")
+    ] = None,
+    ttl: Annotated[
+        str | None, typer.Option(help="How long to keep it: 30m, 12h, 7d, 2w.", metavar="SPAN")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Makes a retry harmless: one memory a key.", metavar="KEY")
+    ] = None,
+    origin: Annotated[
+        str, typer.Option(help=f"Who said it: {options.ORIGINS}.", metavar="WHO")
+    ] = Origin.USER.value,
+    jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="With -: each line is a JSON object with these fields.")
+    ] = False,
+) -> Answer:
+    """Keep a statement. What is known already is not stored twice."""
+    draft = NewMemory(
+        content=text,
+        kind=kind,
+        importance=options.number("importance", importance),
+        tags=tag or (),
+        metadata=options.optional(options.json_object, "metadata", metadata),
+        occurred_at=options.optional(options.moment, "occurred-at", occurred_at),
+        ttl=options.optional(options.lifetime, "ttl", ttl),
+        origin=origin,
+        key=key,
+    )
+    if text == "-":
+        return await bulk.remember_lines(where, draft, jsonl=jsonl)
+    if jsonl:
+        raise InvalidInput("--jsonl reads stdin: pass - as the text")
+    events: list[Event] = []
+    async with where.memory() as (memory, _):
+        memory.subscribe(events.append)
+        item = (await memory.remember_many([draft], user_id=where.user))[0]
+        restated = bool(events[0].restated)
+        notes = () if restated else await _near_note(memory, where, item)
+
+    def show(out: Console) -> None:
+        out.print(f"{'known already, not stored twice' if restated else 'remembered'} {item.id}")
+
+    return Answer(data={"restated": restated, "item": item_to_dict(item)}, show=show, notes=notes)
+
+
+async def _near_note(memory: Memory, where: Where, item: MemoryItem) -> tuple[str, ...]:
+    """What to say when an older memory is worded alike but states another fact."""
+    older = await memory.get(item.near, user_id=where.user) if item.near else None
+    if older is None:
+        return ()
+    reason = why_different(item.content, older.content) or "they differ"
+    return (f"both are kept: {older.id} says {one_line(older.content)[:60]!r} ({reason})",)
+
+
+async def recall(  # noqa: PLR0913 - the parts of a question
+    where: Where,
+    query: Annotated[
+        str, typer.Argument(help="A question, as you would put it to a person.", metavar="QUERY")
+    ],
+    limit: options.Limit = "10",
+    kind: options.Kinds = None,
+    tag: options.Tags = None,
+    since: options.Since = None,
+    until: options.Until = None,
+    as_of: options.AsOf = None,
+    min_score: options.MinScore = None,
+    why: options.Why = False,
+) -> Answer:
+    """What bears on a question, best first, with importance and recency: what an agent would be told."""
+    async with where.memory() as (memory, _):
+        found = await memory.recall(
+            query,
+            user_id=where.user,
+            kinds=kind,
+            tags=tag,
+            since=options.optional(options.moment, "since", since),
+            until=options.optional(options.moment, "until", until),
+            as_of=options.optional(options.moment, "as-of", as_of),
+            limit=options.whole_number("limit", limit),
+            min_score=options.optional(options.number, "min-score", min_score),
+        )
+        return await _found(memory, where, found, why=why)
+
+
+async def search(  # noqa: PLR0913 - the parts of a question
+    where: Where,
+    query: Annotated[str, typer.Argument(help="Words to look for.", metavar="QUERY")],
+    limit: options.Limit = "20",
+    offset: Annotated[str, typer.Option(help="Skip this many hits.", metavar="N")] = "0",
+    kind: options.Kinds = None,
+    tag: options.Tags = None,
+    since: options.Since = None,
+    until: options.Until = None,
+    as_of: options.AsOf = None,
+    min_score: options.MinScore = None,
+    why: options.Why = False,
+) -> Answer:
+    """What the words find, best first, by relevance alone."""
+    async with where.memory() as (memory, _):
+        found = await memory.search(
+            query,
+            user_id=where.user,
+            kinds=kind,
+            tags=tag,
+            since=options.optional(options.moment, "since", since),
+            until=options.optional(options.moment, "until", until),
+            as_of=options.optional(options.moment, "as-of", as_of),
+            limit=options.whole_number("limit", limit),
+            offset=options.whole_number("offset", offset, maximum=1_000_000),
+            min_score=options.optional(options.number, "min-score", min_score),
+        )
+        return await _found(memory, where, found, why=why)
+
+
+async def _found(memory: Memory, where: Where, found: Recall, *, why: bool) -> Answer:
+    hint = None if found else await empty_hint(memory, where)
+
+    def show(out: Console) -> None:
+        print_hits(out, found, why=why) if found else out.print("nothing found")
+
+    degraded = tuple(f"{leg}: {reason}" for leg, reason in found.degraded.items())
+    return Answer(data=recall_to_dict(found), show=show, notes=degraded, hint=hint)
+
+
+async def empty_hint(memory: Memory, where: Where) -> str | None:
+    """Why nothing can be there: no such namespace, or nothing of this user. None if there are memories."""
+    scopes = await memory.scopes()
+    if not scopes:
+        return f"namespace {where.namespace!r} has no memories; `retentive namespaces` lists those that have"
+    if Scope(where.namespace, where.user) in scopes:
+        return None
+    whose = f"user {where.user!r} has" if where.user else "the shared scope has"
+    return f"{whose} no memories in namespace {where.namespace!r}; `retentive stats` lists who has"
+
+
+async def list_(  # noqa: PLR0913 - the filters, and where the page starts
+    where: Where,
+    limit: options.Limit = "100",
+    after: Annotated[
+        str | None, typer.Option(help="Go on after this id: `next` of the page before.", metavar="ID")
+    ] = None,
+    kind: options.Kinds = None,
+    tag: options.Tags = None,
+    since: options.Since = None,
+    until: options.Until = None,
+) -> Answer:
+    """The memories, newest first."""
+    async with where.memory() as (memory, _):
+        page = await memory.list(
+            user_id=where.user,
+            kinds=kind,
+            tags=tag,
+            since=options.optional(options.moment, "since", since),
+            until=options.optional(options.moment, "until", until),
+            limit=options.whole_number("limit", limit),
+            after=after,
+        )
+        hint = None if page.items else await empty_hint(memory, where)
+    if page.next:
+        hint = f"there are more: --after {page.next}"
+
+    def show(out: Console) -> None:
+        print_items(out, page.items) if page.items else out.print("no memories")
+
+    return Answer(
+        data={"items": [item_to_dict(item) for item in page.items], "next": page.next}, show=show, hint=hint
+    )
+
+
+async def forget(
+    where: Where,
+    ids: Annotated[
+        list[str], typer.Argument(help="Ids as recall, search and list show them.", metavar="ID...")
+    ],
+) -> Answer:
+    """Remove memories for good: text, words, vector and links."""
+    removed: dict[str, int] = {}
+    forgotten: list[str] = []
+    async with where.memory() as (memory, _):
+        for memory_id in dict.fromkeys(ids):
+            receipt = await memory.forget(memory_id, user_id=where.user)
+            forgotten += receipt.ids
+            for place, count in receipt.removed.items():
+                removed[place] = removed.get(place, 0) + count
+    missing = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in forgotten]
+    if not forgotten:
+        raise NotFound(f"no memory {', '.join(map(repr, missing))} in {where.described()}")
+    notes = tuple(f"error: no memory {memory_id!r} in {where.described()}" for memory_id in missing)
+    return Answer(
+        data={"forgotten": _texts(forgotten), "removed": {**removed}, "not_found": _texts(missing)},
+        show=lambda out: out.print(_forgotten_text(forgotten, removed)),
+        notes=notes,
+        exit_code=NOT_FOUND if missing else 0,
+    )
+
+
+async def clear(
+    where: Where,
+    kind: options.Kinds = None,
+    everyone: Annotated[
+        bool, typer.Option("--everyone", help="All users of the namespace and its shared memories.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> Answer:
+    """Remove all memories of a user, or of the shared scope. Asks first."""
+    if everyone and where.user is not None:
+        raise InvalidInput("pass --user or --everyone, not both")
+    whose = "everyone" if everyone else f"user {where.user!r}" if where.user else "the shared scope"
+    question = f"Remove all memories of {whose} in namespace {where.namespace!r}?"
+    if not yes and not typer.confirm(question, err=True):
+        raise typer.Abort
+    async with where.memory() as (memory, _):
+        if everyone:
+            receipt = await memory.clear(kinds=kind, everyone=True)
+        else:
+            receipt = await memory.clear(user_id=where.user, kinds=kind)
+    ids, removed = list(receipt.ids), dict(receipt.removed)
+    return Answer(
+        data={"forgotten": _texts(ids), "removed": {**removed}},
+        show=lambda out: out.print(_forgotten_text(ids, removed)),
+    )
+
+
+def _texts(texts: Sequence[str]) -> list[Json]:
+    return list(texts)
+
+
+def _forgotten_text(ids: Sequence[str], removed: dict[str, int]) -> str:
+    places = ", ".join(f"{place} {count}" for place, count in removed.items() if count)
+    noun = "memory" if len(ids) == 1 else "memories"
+    return f"forgot {len(ids)} {noun}" + (f" ({places})" if places else "")

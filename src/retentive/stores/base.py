@@ -1,0 +1,211 @@
+"""What a store must do. It keeps bytes and order; it does not rank, embed, validate or read a clock.
+
+Every extension point for storage is on this page. `retentive.testing` has the conformance suites that an
+implementation must pass.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from retentive.checks import Json
+from retentive.errors import InvalidInput
+from retentive.types import MemoryItem, Scope, Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMemory:
+    """A memory and what is kept beside it.
+
+    `text_key` is unique among the memories of one scope and kind (None: it does not take part), `key` among
+    those of one scope: the caller's idempotency key. `packed` is what ranking needs of it, opaque to a store.
+    `vector` is float32, little-endian; None while it has none.
+    """
+
+    item: MemoryItem
+    text_key: bytes | None
+    key: str | None
+    packed: bytes
+    vector: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """One atomic change of one scope: all of it happens, or none.
+
+    Deletes happen first, then updates, then inserts. An update replaces the memory of that id, if that one's
+    `updated_at` is still the one named in `unchanged` (where it is named). An insert whose id, `key` or
+    (kind, `text_key`) is taken is not written; the rest still is. A delete of an unknown id does nothing.
+    Deleting a memory sets the `near` of those that name it to None (in the item; the packed bytes stay as
+    they are, so this is no change that a scan tells).
+    """
+
+    scope: Scope
+    deletes: Sequence[str] = ()
+    updates: Sequence[StoredMemory] = ()
+    inserts: Sequence[StoredMemory] = ()
+    unchanged: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+
+    def __post_init__(self) -> None:
+        for memory in (*self.updates, *self.inserts):
+            if memory.item.scope != self.scope:
+                raise InvalidInput(f"memory {memory.item.id!r} is of another scope than the change")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a change did: ids deleted, and for each insert, in order, the id now stored under its key.
+
+    That is the insert's own id when it was written, else the id of the memory that was there already: the
+    one with its id, else with its key, else with its text.
+    """
+
+    deleted: Sequence[str] = ()
+    inserted: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRow:
+    """What the index needs of one memory, in one scan."""
+
+    id: str
+    packed: bytes
+    vector: bytes | None
+    embedder: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """The changes of a scope since a position, oldest first.
+
+    When `reset`, `rows` are the whole scope: drop what you had. Else drop `gone` first, then put `rows` (one
+    with a known id replaces it). `position` is where to go on from next time.
+    """
+
+    position: int
+    rows: Sequence[IndexRow]
+    gone: Sequence[str] = ()
+    reset: bool = False
+
+
+class MemoryStore(Protocol):
+    """Keeps memories. Everything takes the scope and never returns or touches another scope's data."""
+
+    @property
+    def url(self) -> str:
+        """Where it is, without secrets; for messages and events."""
+        ...
+
+    async def open(self) -> None:
+        """Make ready; harmless when open already.
+
+        Raises:
+            StoreUnavailable, StoreCorrupt, SchemaTooNew: it cannot be used.
+        """
+        ...
+
+    async def write(self, changes: Changes) -> Written:
+        """Make one atomic change, durable before this returns.
+
+        Raises:
+            NotFound: an update names an id that is not in the scope; nothing is written.
+            Conflict: an update would take a `key` or (kind, `text_key`) that another memory has, or the
+                memory is no longer as in `unchanged`; nothing is written.
+            StoreUnavailable: nothing is written (disk full, no right).
+        """
+        ...
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[StoredMemory | None]:
+        """The memories, in the order asked; None where the scope has no such id."""
+        ...
+
+    async def scan(self, scope: Scope, since: int) -> Scan:
+        """What changed in the scope after position `since`; 0 gives everything. Sees every finished write."""
+        ...
+
+    async def scopes(self, namespace: str) -> list[Scope]:
+        """The scopes of a namespace that hold memories; the shared one first, then by user id."""
+        ...
+
+    async def namespaces(self) -> list[str]:
+        """The namespaces that hold memories, sorted."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of files and threads; harmless when closed. Later use raises StoreClosed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTurn:
+    """A turn before it has a number."""
+
+    id: str
+    role: str
+    content: str
+    at: datetime
+    metadata: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """A part of a log that could not be read: its line (from 1), what was wrong, where its bytes are."""
+
+    line: int
+    reason: str
+    kept_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRead:
+    """Turns in order of `seq`, the damage met on the way, and the position to go on from.
+
+    The position is the `seq` of the last turn given, or of the last one there if none is given; 0 if the
+    thread has none.
+    """
+
+    turns: Sequence[Turn]
+    position: int
+    damage: Sequence[Damage] = ()
+
+
+class ThreadStore(Protocol):
+    """Keeps threads: append-only logs named by (namespace, thread id)."""
+
+    @property
+    def url(self) -> str:
+        """Where it is, without secrets; for messages and events."""
+        ...
+
+    async def append(self, namespace: str, thread: str, turns: Sequence[NewTurn], since: int) -> LogRead:
+        """Number the turns after the last one there and keep them, all or none, durable before this returns.
+
+        Gives every turn after position `since`, other writers' first; the last are the ones appended.
+        Metadata is copied on its way in, and what is given cannot change what is kept.
+
+        Raises:
+            Conflict: the thread no longer reaches `since` (deleted, or shortened); nothing was kept.
+            StoreUnavailable, ReadOnly: nothing was kept.
+        """
+        ...
+
+    async def turns(self, namespace: str, thread: str, since: int = 0) -> LogRead:
+        """The turns after position `since`; 0 gives all. An unknown thread has none."""
+        ...
+
+    async def threads(self, namespace: str) -> list[str]:
+        """The ids of the namespace's threads, sorted."""
+        ...
+
+    async def namespaces(self) -> list[str]:
+        """The namespaces that hold threads, sorted."""
+        ...
+
+    async def delete(self, namespace: str, thread: str) -> bool:
+        """Remove the thread and all that was kept of it; False when there was none."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of files; harmless when closed. Later use raises StoreClosed."""
+        ...

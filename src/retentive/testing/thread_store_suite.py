@@ -1,0 +1,309 @@
+"""The laws of `ThreadStore` as tests. Subclass `ThreadStoreSuite` in a pytest module and give it a `store`.
+
+Example:
+    class TestMyThreads(ThreadStoreSuite):
+        @pytest.fixture
+        async def store(self):
+            store = MyThreadStore(...)
+            yield store
+            await store.close()
+
+Needs pytest, pytest-asyncio (in auto mode) and hypothesis: `pip install 'retentive[test]'`.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from retentive.checks import Json
+from retentive.errors import Conflict, InvalidInput, StoreClosed
+from retentive.stores.base import LogRead, NewTurn, ThreadStore
+
+NOON = datetime(2026, 3, 8, 12, tzinfo=UTC)
+HARD_TEXTS = [
+    "two\nlines\r\nand a tab\t",
+    'quotes " and \\ and { } and }{',
+    "line separators \u2028 \u2029 \x85 \x0b \x0c",
+    "family 👩‍👩‍👧‍👦, crab 🦀, e\u0301, 東京, ไทย, עברית",
+    "x" * 100_000,
+]
+HARD_METADATA: dict[str, Json] = {
+    "big": 2**63,
+    "deep": {"list": [1, 2.5, None, True, {"": "🦀\u2028"}]},
+    "more": 3,
+    "seq": -1,
+}
+
+_operations = st.lists(
+    st.tuples(
+        st.sampled_from(["append", "append", "append", "delete"]),
+        st.sampled_from(["a", "A", "b"]),
+        st.sampled_from(["t", "T", "tt"]),
+        st.lists(st.sampled_from(["one", "two\n", "🦀"]), min_size=1, max_size=3),
+    ),
+    max_size=12,
+)
+
+
+def new_turn(
+    content: str, role: str = "user", metadata: Mapping[str, Json] | None = None, *, at: datetime = NOON
+) -> NewTurn:
+    """A turn to append, with an id that is different each time."""
+    return NewTurn(id=f"turn-{next(_numbers)}", role=role, content=content, at=at, metadata=metadata or {})
+
+
+_numbers = iter(range(1, 1 << 60))
+
+
+def contents(read: LogRead) -> list[str]:
+    """What was said, in order."""
+    return [turn.content for turn in read.turns]
+
+
+class ThreadStoreSuite:
+    """Every law of `ThreadStore`. Each test has an empty store of its own."""
+
+    @pytest.fixture
+    def store(self) -> ThreadStore:
+        """An empty store; override this."""
+        raise NotImplementedError
+
+    async def test_an_unknown_thread_has_no_turns(self, store: ThreadStore) -> None:
+        """And reading it does not make it."""
+        assert await store.turns("ns", "t") == LogRead(turns=(), position=0)
+        assert await store.threads("ns") == []
+        assert await store.namespaces() == []
+
+    async def test_what_was_appended_is_read_back_whole(self, store: ThreadStore) -> None:
+        """Every field, and the numbers count from 1."""
+        new = [
+            new_turn("hello", metadata={"n": [1]}),
+            new_turn("hi", "assistant", at=NOON.replace(microsecond=123456)),
+        ]
+        await store.append("ns", "t", new, 0)
+        read = await store.turns("ns", "t")
+        assert [(t.seq, t.id, t.role, t.content, t.at, dict(t.metadata)) for t in read.turns] == [
+            (seq, n.id, n.role, n.content, n.at, dict(n.metadata)) for seq, n in enumerate(new, 1)
+        ]
+        assert all(turn.at.utcoffset() is not None for turn in read.turns)
+        assert read.position == 2
+        assert not read.damage
+
+    async def test_append_gives_what_turns_gives(self, store: ThreadStore) -> None:
+        """The same values, read or appended."""
+        given_back = await store.append("ns", "t", [new_turn("a", metadata={"x": {"y": [1]}})], 0)
+        assert given_back == await store.turns("ns", "t")
+
+    async def test_append_gives_the_turns_of_others_first(self, store: ThreadStore) -> None:
+        """And only those after the position."""
+        first = await store.append("ns", "t", [new_turn("mine")], 0)
+        await store.append("ns", "t", [new_turn("theirs")], 0)
+        read = await store.append("ns", "t", [new_turn("mine again")], first.position)
+        assert contents(read) == ["theirs", "mine again"]
+        assert [turn.seq for turn in read.turns] == [2, 3]
+        assert read.position == 3
+
+    async def test_a_position_goes_on_where_it_was(self, store: ThreadStore) -> None:
+        """Any number of a turn is a position."""
+        await store.append("ns", "t", [new_turn(str(n)) for n in range(1, 6)], 0)
+        for since in range(6):
+            read = await store.turns("ns", "t", since)
+            assert contents(read) == [str(n) for n in range(since + 1, 6)]
+            assert read.position == 5
+
+    async def test_appending_nothing_changes_nothing(self, store: ThreadStore) -> None:
+        """It reads."""
+        await store.append("ns", "t", [], 0)
+        assert await store.threads("ns") == []
+        await store.append("ns", "t", [new_turn("a")], 0)
+        assert contents(await store.append("ns", "t", [], 0)) == ["a"]
+
+    async def test_order_is_that_of_numbers_whatever_the_clock_says(self, store: ThreadStore) -> None:
+        """Equal and falling times change nothing."""
+        for n in range(20):
+            await store.append("ns", "t", [new_turn(str(n), at=NOON.replace(year=2026 - n % 3))], 0)
+        for _ in range(3):
+            assert contents(await store.turns("ns", "t")) == [str(n) for n in range(20)]
+
+    @pytest.mark.parametrize("text", HARD_TEXTS, ids=range(len(HARD_TEXTS)))
+    async def test_every_text_comes_back_exactly(self, store: ThreadStore, text: str) -> None:
+        """Also as a role's or metadata's text."""
+        await store.append("ns", "t", [new_turn(text, metadata={"text": text}), new_turn("next")], 0)
+        read = await store.turns("ns", "t")
+        assert contents(read) == [text, "next"]
+        assert read.turns[0].metadata == {"text": text}
+
+    async def test_metadata_comes_back_exactly(self, store: ThreadStore) -> None:
+        """Numbers keep their type and size, names mean nothing to the store."""
+        await store.append("ns", "t", [new_turn("a", metadata=HARD_METADATA), new_turn("b")], 0)
+        read = await store.turns("ns", "t")
+        assert dict(read.turns[0].metadata) == HARD_METADATA
+        assert [turn.seq for turn in read.turns] == [1, 2]
+
+    async def test_nobody_changes_what_is_kept_through_an_alias(self, store: ThreadStore) -> None:
+        """Neither through what was passed nor through what was given."""
+        inner: list[Json] = ["a"]
+        given_back = await store.append("ns", "t", [new_turn("x", metadata={"tags": inner})], 0)
+        inner.append("b")
+        for read in (given_back, await store.turns("ns", "t")):
+            tags: Any = read.turns[0].metadata["tags"]
+            with contextlib.suppress(TypeError):
+                tags.append("c")
+            with contextlib.suppress(TypeError):
+                read.turns[0].metadata["more"] = 1  # type: ignore[index]  # pyright: ignore
+        assert (await store.turns("ns", "t")).turns[0].metadata == {"tags": ["a"]}
+
+    async def test_no_thread_sees_another(self, store: ThreadStore) -> None:
+        """Names that begin alike, look like patterns, or differ by case or Unicode form."""
+        names = [
+            "org",
+            "org2",
+            "ORG",
+            "org_",
+            "orgx",
+            "o%",
+            "*",
+            "a[bc]",
+            "stra\u00dfe",
+            "strasse",
+            "é",
+            "e\u0301",
+        ]
+        for namespace in names:
+            for thread in names:
+                await store.append(namespace, thread, [new_turn(f"{namespace}/{thread}")], 0)
+        assert await store.namespaces() == sorted(names)
+        for namespace in names:
+            assert await store.threads(namespace) == sorted(names)
+            for thread in names:
+                assert contents(await store.turns(namespace, thread)) == [f"{namespace}/{thread}"]
+        assert await store.delete("org", "org")
+        assert await store.threads("org") == sorted(set(names) - {"org"})
+        assert await store.threads("org2") == sorted(names)
+
+    @pytest.mark.parametrize("bad", ["", " ", ".", "..", "a/b", "a\\b", "a\x00b", "con", "x" * 300])
+    async def test_a_name_that_is_not_plain_is_refused(self, store: ThreadStore, bad: str) -> None:
+        """As a thread and as a namespace, by every verb."""
+        for namespace, thread in ((bad, "t"), ("ns", bad)):
+            with pytest.raises(InvalidInput):
+                await store.append(namespace, thread, [new_turn("a")], 0)
+            with pytest.raises(InvalidInput):
+                await store.turns(namespace, thread)
+            with pytest.raises(InvalidInput):
+                await store.delete(namespace, thread)
+        with pytest.raises(InvalidInput):
+            await store.threads(bad)
+
+    async def test_delete_removes_the_thread_and_says_whether_there_was_one(self, store: ThreadStore) -> None:
+        """A new one of that name begins at 1."""
+        assert not await store.delete("ns", "t")
+        await store.append("ns", "t", [new_turn("a"), new_turn("b")], 0)
+        assert await store.delete("ns", "t")
+        assert not await store.delete("ns", "t")
+        assert await store.threads("ns") == []
+        assert await store.namespaces() == []
+        assert (await store.append("ns", "t", [new_turn("c")], 0)).turns[0].seq == 1
+
+    async def test_an_append_after_what_is_gone_is_refused(self, store: ThreadStore) -> None:
+        """Else half a conversation would rise from the dead."""
+        position = (await store.append("ns", "t", [new_turn("a"), new_turn("b")], 0)).position
+        await store.delete("ns", "t")
+        with pytest.raises(Conflict):
+            await store.append("ns", "t", [new_turn("c")], position)
+        assert await store.turns("ns", "t") == LogRead(turns=(), position=0)
+        assert await store.threads("ns") == []
+
+    async def test_a_big_batch_is_kept_whole(self, store: ThreadStore) -> None:
+        """5,000 turns at once."""
+        await store.append("ns", "t", [new_turn(f"turn {n}") for n in range(5_000)], 0)
+        read = await store.turns("ns", "t")
+        assert contents(read) == [f"turn {n}" for n in range(5_000)]
+        assert [turn.seq for turn in read.turns] == list(range(1, 5_001))
+
+    async def test_many_at_once_are_numbered_without_holes_in_call_order(self, store: ThreadStore) -> None:
+        """64 tasks on one thread, 16 on others; each answer ends with what it appended."""
+        mine = [store.append("ns", "t", [new_turn(f"{n}a"), new_turn(f"{n}b")], 0) for n in range(64)]
+        others = [store.append("ns", f"other-{n}", [new_turn("x")], 0) for n in range(16)]
+        reads = (await asyncio.gather(*mine, *others))[:64]
+        read = await store.turns("ns", "t")
+        assert [turn.seq for turn in read.turns] == list(range(1, 129))
+        assert contents(read) == [f"{n}{half}" for n in range(64) for half in "ab"]
+        for n, answer in enumerate(reads):
+            assert contents(answer)[-2:] == [f"{n}a", f"{n}b"]
+            assert answer.position == answer.turns[-1].seq == 2 * n + 2
+
+    async def test_a_cancelled_append_is_there_wholly_or_not_at_all(self, store: ThreadStore) -> None:
+        """And the next one goes well."""
+        for n in range(30):
+            task = asyncio.create_task(
+                store.append("ns", "t", [new_turn(f"{n}a"), new_turn(f"{n}b"), new_turn(f"{n}c")], 0)
+            )
+            for _ in range(n % 4):
+                await asyncio.sleep(0)
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await store.append("ns", "t", [new_turn("end")], 0)
+        said = contents(await store.turns("ns", "t"))
+        assert said.pop() == "end"
+        groups = sorted({int(text[:-1]) for text in said})
+        assert said == [f"{n}{part}" for n in groups for part in "abc"]
+
+    async def test_after_close_every_verb_says_closed(self, store: ThreadStore) -> None:
+        """And a second close is harmless."""
+        await store.append("ns", "t", [new_turn("a")], 0)
+        await store.close()
+        await store.close()
+        with pytest.raises(StoreClosed):
+            await store.append("ns", "t", [new_turn("b")], 0)
+        with pytest.raises(StoreClosed):
+            await store.turns("ns", "t")
+        with pytest.raises(StoreClosed):
+            await store.threads("ns")
+        with pytest.raises(StoreClosed):
+            await store.namespaces()
+        with pytest.raises(StoreClosed):
+            await store.delete("ns", "t")
+
+    def test_one_store_serves_several_event_loops(self, store: ThreadStore) -> None:
+        """One after the other."""
+        for n in range(5):
+            asyncio.run(self._append_one(store, str(n)))
+        assert contents(asyncio.run(store.turns("ns", "t"))) == ["0", "1", "2", "3", "4"]  # type: ignore[arg-type]
+
+    async def _append_one(self, store: ThreadStore, text: str) -> None:
+        await store.append("ns", "t", [new_turn(text)], 0)
+
+    @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(operations=_operations)
+    def test_any_sequence_of_verbs_does_what_a_dict_of_lists_does(
+        self, store: ThreadStore, operations: list[tuple[str, str, str, list[str]]]
+    ) -> None:
+        """Appends and deletes over several names, compared after each step."""
+        asyncio.run(self._compare(store, operations))
+
+    async def _compare(self, store: ThreadStore, operations: list[tuple[str, str, str, list[str]]]) -> None:
+        for namespace in await store.namespaces():
+            for thread in await store.threads(namespace):
+                await store.delete(namespace, thread)
+        model: dict[tuple[str, str], list[str]] = {}
+        for verb, namespace, thread, texts in operations:
+            if verb == "delete":
+                was_there = model.pop((namespace, thread), None) is not None
+                assert await store.delete(namespace, thread) == was_there
+                continue
+            log = model.setdefault((namespace, thread), [])
+            read = await store.append(namespace, thread, [new_turn(text) for text in texts], len(log) // 2)
+            log += texts
+            assert contents(read) == log[(len(log) - len(texts)) // 2 :]
+        assert await store.namespaces() == sorted({namespace for namespace, _ in model})
+        for (namespace, thread), log in model.items():
+            read = await store.turns(namespace, thread)
+            assert contents(read) == log
+            assert [turn.seq for turn in read.turns] == list(range(1, len(log) + 1))

@@ -1,0 +1,256 @@
+"""Threads: ordered, durable conversations. `open_thread` is the way in."""
+
+import functools
+import logging
+import threading
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from retentive.checks import check_limit, check_metadata, check_text
+from retentive.clock import Clock, NewId, new_id, utc_now
+from retentive.conversation import MAX_TURNS, Conversation, check_role
+from retentive.errors import Conflict, InvalidInput, ReadOnly
+from retentive.frozen import frozen
+from retentive.home import home as default_home
+from retentive.names import check_name, file_name
+from retentive.stores.base import Damage, LogRead, NewTurn, ThreadStore
+from retentive.stores.jsonl_threads import JsonlThreadStore
+from retentive.types import Turn
+
+Say: TypeAlias = "str | Turn | Mapping[str, Any]"
+"""A turn to append: its content (the user's), one to copy, or `content`, `role` and `metadata` by name."""
+
+MAX_DAMAGE: Final = 1_000
+_SAY_NAMES: Final = frozenset(["content", "role", "metadata"])
+_log = logging.getLogger("retentive.threads")
+_identity = id
+_live: "weakref.WeakValueDictionary[tuple[Path | int, str, str, bool], Thread]" = (
+    weakref.WeakValueDictionary()
+)
+_live_lock = threading.Lock()
+
+
+@functools.lru_cache(maxsize=8)
+def _store_below(home: Path) -> JsonlThreadStore:
+    return JsonlThreadStore(home / "threads")
+
+
+async def open_thread(
+    id: str,
+    namespace: str = "default",
+    *,
+    read_only: bool = False,
+    home: Path | None = None,
+    store: ThreadStore | None = None,
+) -> "Thread":
+    """The thread of that name, with all turns it has so far; an unknown one is empty.
+
+    While the thread is in use, the same name gives the same object. It is kept in `store`, else below
+    `home`, else below RETENTIVE_HOME or `./.retentive`. `read_only` needs no right to write there and
+    refuses appends. Nothing is made on disk before the first append.
+
+    Raises:
+        InvalidInput: `id` or `namespace` is not a plain name, or both `home` and `store` are given.
+        StoreUnavailable: there is such a thread, but it cannot be read.
+    """
+    check_name("thread id", id)
+    check_name("namespace", namespace)
+    if store is not None and home is not None:
+        raise InvalidInput("pass home or store, not both: a store has its own place")
+    place = (home or default_home()).absolute() if store is None else store
+    with _live_lock:
+        key = (place if isinstance(place, Path) else _identity(place), namespace, id, read_only)
+        thread = _live.get(key)
+        if thread is None:
+            kept_in = _store_below(place) if isinstance(place, Path) else place
+            thread = _live[key] = Thread(kept_in, namespace, id, read_only=read_only)
+    return await thread.refresh()
+
+
+class Thread:
+    """An append-only conversation. Its turns are read from memory; appends are durable when they return.
+
+    Safe to use from several tasks, threads and event loops at once. Turns of other processes come in with
+    each append and `refresh`.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        store: ThreadStore,
+        namespace: str,
+        id: str,
+        *,
+        read_only: bool = False,
+        clock: Clock = utc_now,
+        new_id: NewId = new_id,
+    ) -> None:
+        """A thread without turns until `refresh`. Use `open_thread`, unless you inject a clock."""
+        self.id = id
+        self.namespace = namespace
+        self.read_only = read_only
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+        self._lock = threading.Lock()
+        self._turns: list[Turn] = []
+        self._conversation: Conversation | None = None
+        self._damage: dict[int, Damage] = {}
+
+    @property
+    def url(self) -> str:
+        """Where it is, without secrets."""
+        place = self._store.url
+        slash = "" if place.endswith("/") else "/"
+        return f"{place}{slash}{file_name(self.namespace)}/{file_name(self.id)}"
+
+    @property
+    def damage(self) -> tuple[Damage, ...]:
+        """What could not be read of the log so far, by line; empty when all is well."""
+        with self._lock:
+            return tuple(self._damage[line] for line in sorted(self._damage))
+
+    def messages(self, limit: int | None = None) -> Conversation:
+        """The turns known here, or the latest `limit` of them, in order. Reads memory only.
+
+        Raises:
+            InvalidInput: `limit` is not a whole number from 0.
+        """
+        with self._lock:
+            if self._conversation is None:
+                self._conversation = Conversation(self._turns)
+            conversation = self._conversation
+        if limit is None:
+            return conversation
+        return conversation[max(0, len(conversation) - check_limit("limit", limit, maximum=MAX_TURNS)) :]
+
+    async def append(
+        self, content: str, role: str = "user", metadata: Mapping[str, Any] | None = None
+    ) -> "Thread":
+        """This thread, with the turn at its end: on disk, and in `messages()`.
+
+        Turns are kept in the order of the calls; those that wait together share the cost. If the caller is
+        cancelled, the turn is there wholly or not at all; `refresh` tells.
+
+        Args:
+            content: what was said; some text.
+            role: user, assistant, system or tool.
+            metadata: a JSON object, copied.
+
+        Raises:
+            InvalidInput: nothing was written.
+            ReadOnly: opened `read_only`, or without the right to write; nothing was written.
+            Conflict: somebody deleted or shortened the log; nothing was written, and `messages()` now gives
+                what is left.
+            StoreUnavailable: disk full or the like; nothing was written.
+        """
+        return await self._append([self._new_turn(content, role, metadata)])
+
+    async def append_many(self, turns: Iterable[Say]) -> "Thread":
+        """This thread, with the turns at its end, in order: all of them or, on an error, none.
+
+        Raises:
+            InvalidInput, ReadOnly, Conflict, StoreUnavailable: as `append`.
+        """
+        return await self._append([self._new_turn(**_said(turn)) for turn in turns])
+
+    async def refresh(self) -> "Thread":
+        """This thread, with the turns that others have appended meanwhile.
+
+        If the log was replaced by another one, the turns are those of the new one.
+
+        Raises:
+            StoreUnavailable: it cannot be read.
+        """
+        known = self._last()
+        if known is not None:
+            read = await self._store.turns(self.namespace, self.id, known.seq - 1)
+            if read.turns and (read.turns[0].seq, read.turns[0].id) == (known.seq, known.id):
+                self._take(read)
+                return self
+        read = await self._store.turns(self.namespace, self.id, 0)
+        with self._lock:
+            is_current = (self._turns[-1] if self._turns else None) is known
+            if is_current:
+                self._turns, self._conversation, self._damage = [], None, {}
+        if not is_current:
+            return await self.refresh()
+        self._take(read)
+        return self
+
+    async def _append(self, turns: Sequence[NewTurn]) -> "Thread":
+        if self.read_only:
+            raise ReadOnly(f"thread {self.id!r} was opened read_only; open it without to append")
+        if turns:
+            known = self._last()
+            try:
+                read = await self._store.append(self.namespace, self.id, turns, known.seq if known else 0)
+            except Conflict:
+                await self.refresh()
+                raise
+            self._take(read)
+        return self
+
+    def _new_turn(
+        self, content: str, role: str = "user", metadata: Mapping[str, Any] | None = None
+    ) -> NewTurn:
+        return NewTurn(
+            id=self._new_id(),
+            role=check_role(role),
+            content=check_text("content", content),
+            at=self._clock(),
+            metadata=check_metadata("metadata", metadata),
+        )
+
+    def _last(self) -> Turn | None:
+        with self._lock:
+            return self._turns[-1] if self._turns else None
+
+    def _take(self, read: LogRead) -> None:
+        """Add what is not known yet; answers may come in any order, each without a hole before its end."""
+        with self._lock:
+            last = self._turns[-1].seq if self._turns else 0
+            new = [turn for turn in read.turns if turn.seq > last]
+            if new:
+                self._turns += map(_shared, new)
+                self._conversation = None
+            for damage in read.damage:
+                self._take_damage(damage)
+
+    def _take_damage(self, damage: Damage) -> None:
+        known = self._damage.get(damage.line)
+        if known is None and len(self._damage) < MAX_DAMAGE:
+            _log.warning("%s: line %d: %s", self.url, damage.line, damage.reason)
+        if known is not None or len(self._damage) < MAX_DAMAGE:
+            self._damage[damage.line] = damage
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._turns)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        how = ", read-only" if self.read_only else ""
+        return f"<Thread {self.id!r} in {self.namespace!r}: {len(self)} turns{how}>"
+
+
+def _said(turn: Say) -> dict[str, Any]:
+    if isinstance(turn, str):
+        return {"content": turn}
+    if isinstance(turn, Turn):
+        return {"content": turn.content, "role": turn.role, "metadata": turn.metadata}
+    if not isinstance(turn, Mapping) or "content" not in turn:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput("a turn is a text, a Turn, or a mapping with content, role and metadata")
+    if unknown := turn.keys() - _SAY_NAMES:
+        raise InvalidInput(f"a turn has no {', '.join(sorted(map(str, unknown)))}; put that into metadata")
+    return dict(turn)
+
+
+def _shared(turn: Turn) -> Turn:
+    metadata = frozen(turn.metadata)
+    if metadata is turn.metadata:
+        return turn
+    return Turn(seq=turn.seq, id=turn.id, role=turn.role, content=turn.content, at=turn.at, metadata=metadata)

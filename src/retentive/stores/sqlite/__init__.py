@@ -1,0 +1,5 @@
+"""Memories in one SQLite file."""
+
+from retentive.stores.sqlite.store import SQLiteStore
+
+__all__ = ["SQLiteStore"]

@@ -1,0 +1,150 @@
+"""Opening the database file, bringing its schema up to date, and putting SQLite's errors into ours."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import apsw
+
+from retentive.errors import SchemaTooNew, StoreCorrupt, StoreError, StoreUnavailable
+from retentive.stores.sqlite.clean_pages import NAME, clean_pages
+from retentive.stores.sqlite.queries import load_migrations
+
+APPLICATION_ID = 0x52544E56  # "RTNV": what `file` and we know the database by
+PAGE_SIZE = 8192
+_LONGEST_WAIT_S = 0.005
+
+_UNAVAILABLE = {
+    apsw.BusyError: "another process kept it locked too long; try again, or end that process",
+    apsw.LockedError: "it is locked; try again",
+    apsw.FullError: "the disk is full; make room and try again",
+    apsw.ReadOnlyError: "it may not be written; check the rights of the file and its folder",
+    apsw.PermissionsError: "it may not be used; check the rights of the file and its folder",
+    apsw.CantOpenError: "it cannot be opened; check the path and the rights of its folder",
+    apsw.IOError: "the disk refused a read or write",
+    apsw.NoMemError: "out of memory",
+    apsw.InterruptError: "it was interrupted",
+}
+
+
+def translated(error: apsw.Error, path: Path) -> StoreError:
+    """Our error for SQLite's; raise it `from` the given one."""
+    for kind, advice in _UNAVAILABLE.items():
+        if isinstance(error, kind):
+            return StoreUnavailable(f"{path}: {advice} ({error})")
+    return StoreCorrupt(
+        f"{path} is damaged or is not a Retentive database ({error}). Nothing was changed. "
+        "Restore it from a backup, or move it aside to start anew"
+    )
+
+
+def run(connection: apsw.Connection, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    """All rows of a statement (the one door to SQLite: the driver's own types are too loose to check)."""
+    return cast("Any", connection).execute(statement, values).fetchall()
+
+
+def open_writer(path: Path, *, busy_timeout_s: float) -> apsw.Connection:
+    """A connection that may write, with the newest schema; makes the folder and the file where missing.
+
+    Raises:
+        StoreUnavailable, StoreCorrupt, SchemaTooNew: it cannot be used; an existing file is unchanged.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(f"{path.parent} cannot be made: {error.strerror}") from error
+    try:
+        clean_pages()
+        connection = apsw.Connection(str(path), vfs=NAME)
+        try:
+            _prepare_writer(connection, path, busy_timeout_s)
+        except BaseException:
+            connection.close()
+            raise
+    except apsw.Error as error:
+        raise translated(error, path) from error
+    return connection
+
+
+def open_reader(path: Path, *, busy_timeout_s: float) -> apsw.Connection:
+    """A connection that only reads a database which a writer has opened before.
+
+    Raises:
+        StoreUnavailable, StoreCorrupt: it cannot be used.
+    """
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        wait_politely(connection, busy_timeout_s)
+        run(connection, "PRAGMA query_only = ON")
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # that is for the writer, which cleans
+    except apsw.Error as error:
+        raise translated(error, path) from error
+    return connection
+
+
+def wait_politely(connection: apsw.Connection, busy_timeout_s: float) -> None:
+    """Retry a locked database after short sleeps (SQLite's own grow to 100 ms and starve writers)."""
+    started = 0.0
+
+    def wait(tries: int) -> bool:
+        nonlocal started
+        now = time.monotonic()
+        if tries == 0:
+            started = now
+        if now - started >= busy_timeout_s:
+            return False
+        time.sleep(min(0.0005 * (tries + 1), _LONGEST_WAIT_S))
+        return True
+
+    connection.set_busy_handler(wait)
+
+
+def _prepare_writer(connection: apsw.Connection, path: Path, busy_timeout_s: float) -> None:
+    wait_politely(connection, busy_timeout_s)
+    version = _check_ours(connection, path)
+    if version == 0:
+        run(connection, f"PRAGMA page_size = {PAGE_SIZE}")
+    run(connection, "PRAGMA journal_mode = WAL")
+    run(connection, "PRAGMA synchronous = FULL")
+    run(connection, "PRAGMA secure_delete = ON")
+    run(connection, "PRAGMA temp_store = MEMORY")
+    if version < len(load_migrations()):
+        _migrate(connection, path)
+
+
+def _check_ours(connection: apsw.Connection, path: Path) -> int:
+    """The schema version; 0 for a new file."""
+    version = run(connection, "PRAGMA user_version")[0][0]
+    owner = run(connection, "PRAGMA application_id")[0][0]
+    newest = len(load_migrations())
+    if owner not in {0, APPLICATION_ID} or (owner == 0 and _has_tables(connection)):
+        raise StoreCorrupt(
+            f"{path} is a database of another program and was left untouched; name another file"
+        )
+    if version > newest:
+        raise SchemaTooNew(
+            f"{path} has schema version {version}, this Retentive knows up to {newest}; "
+            "it was left untouched: upgrade Retentive"
+        )
+    return version
+
+
+def _has_tables(connection: apsw.Connection) -> bool:
+    return bool(run(connection, "SELECT 1 FROM sqlite_schema LIMIT 1"))
+
+
+def _migrate(connection: apsw.Connection, path: Path) -> None:
+    """Run what is missing, each step in its own transaction; others may be doing the same."""
+    for number, script in enumerate(load_migrations(), start=1):
+        run(connection, "BEGIN IMMEDIATE")
+        try:
+            if _check_ours(connection, path) < number:
+                run(connection, script)
+                run(connection, f"PRAGMA application_id = {APPLICATION_ID}")
+                run(connection, f"PRAGMA user_version = {number}")
+            run(connection, "COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                run(connection, "ROLLBACK")
+            raise

@@ -8,6 +8,7 @@ texts are the same fact where the sequences are equal. A word nobody thought of 
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from hashlib import blake2b
 from typing import Final
 
@@ -83,7 +84,7 @@ _GREEK: Final = re.compile("[\u0370-\u03ff\u1f00-\u1fff]")
 
 def _facts(text: str, folded: str) -> list[str]:
     """Return the fact-carrying words of a text in order, each hard mark as a word of its own."""
-    if not folded.isascii() and _UNSPACED.search(folded):
+    if not folded.isascii() and _unspaced_script().search(folded):
         return [_unspaced(folded)]
     words = _words(text.split(" "), folded.split(" "))
     texts = _texts(words)
@@ -261,21 +262,30 @@ def _generic(word: _Word, before: str, previous: str) -> _Word:
 _NO_SPACE: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_UNSPACED: Final = re.compile(f"[{_NO_SPACE}]")
 _UNSPACED_NEGATION: Final = re.compile(
     "[不没沒无無未别別勿非否莫甭]|ない|なく|なかっ|ませ|いいえ|いや|ぬ|ず|ไม่|อย่า|มิ|ບໍ່|មិន|မ"
 )
 _NUMERAL: Final = "\\d一二三四五六七八九十百千万萬亿億零\u3007两兩半"
-_UNSPACED_MARK: Final = re.compile(
-    f"(?<=[{_NO_SPACE}])(?<![{_NUMERAL}])[,;:!\"'()「」『』《》 ]+(?![{_NUMERAL}])"
-    f"|(?<![{_NUMERAL}]) (?=[{_NO_SPACE}])(?![{_NUMERAL}])"
-)
 _FINAL_PARTICLE: Final = re.compile("(?:(?<=です|ます|した|ない|せん)[ねよ]|[啊呀]|(?:นะ)?(?:ครับ|ค่ะ)|นะคะ)$")
+
+
+# Made when first needed: wide ranges of characters take milliseconds, which an import should not.
+@cache
+def _unspaced_script() -> re.Pattern[str]:
+    return re.compile(f"[{_NO_SPACE}]")
+
+
+@cache
+def _unspaced_mark() -> re.Pattern[str]:
+    return re.compile(
+        f"(?<=[{_NO_SPACE}])(?<![{_NUMERAL}])[,;:!\"'()「」『』《》 ]+(?![{_NUMERAL}])"
+        f"|(?<![{_NUMERAL}]) (?=[{_NO_SPACE}])(?![{_NUMERAL}])"
+    )
 
 
 def _unspaced(folded: str) -> str:
     """Return the text without spaces and light marks, unless it negates: a mark may part the "no"."""
-    text = folded if _UNSPACED_NEGATION.search(folded) else _UNSPACED_MARK.sub("", folded)
+    text = folded if _UNSPACED_NEGATION.search(folded) else _unspaced_mark().sub("", folded)
     return _FINAL_PARTICLE.sub("", text) or text
 
 

@@ -1,0 +1,49 @@
+"""What a turn gains or loses by what it is, and by what the question asks for, apart from its words."""
+
+import numpy as np
+
+from retentive.ranking.features import ENDS_ASKING, FIRST_PERSON, ORIGINS, TIME_WORDS
+from retentive.ranking.lexical import per_row
+from retentive.ranking.profiles import Profiles
+from retentive.ranking.question import Question
+from retentive.ranking.view import Floats, IndexView, Mask
+from retentive.types import Origin
+
+_ASKERS = frozenset({"", "user", "human"})
+
+
+def manner(view: IndexView, profiles: Profiles) -> Floats:
+    """What each row gains by speaking of "I" or naming a time, and loses by ending with a question."""
+    return view.keep(("manner", profiles), lambda: _manner(view, profiles))
+
+
+def _manner(view: IndexView, profiles: Profiles) -> Floats:
+    own, timed, asking = (view.flag(flag) for flag in (FIRST_PERSON, TIME_WORDS, ENDS_ASKING))
+    gain = per_row(view, profiles, "first_person") * own + per_row(view, profiles, "time_words") * timed
+    loss = per_row(view, profiles, "asking") * asking + per_row(view, profiles, "asking_only") * (
+        asking & ~own
+    )
+    return (gain - loss).astype(np.float32)
+
+
+def answers_when(view: IndexView, question: Question) -> Mask | None:
+    """The rows that name a time, if the question asks when; else None."""
+    return view.flag(TIME_WORDS) if question.asks_when else None
+
+
+def spoken_by_named(view: IndexView, question: Question) -> Mask | None:
+    """The rows whose speaker the question names; None if it names none of them, or all."""
+    named = [number for number, words in view.names.items() if words & question.named]
+    if not named or len(named) == len(view.names):
+        return None
+    return np.isin(view.speaker, named)
+
+
+def said_by_asker(view: IndexView, question: Question) -> Mask | None:
+    """The rows that the user said, as a role and not as a named person, if the question says "I"."""
+    return view.keep("user said", lambda: _user_said(view)) if question.of_asker else None
+
+
+def _user_said(view: IndexView) -> Mask:
+    roles = [number for number, name in enumerate(view.speakers) if name.casefold() in _ASKERS]
+    return (view.column("origin") == ORIGINS.index(Origin.USER)) & np.isin(view.speaker, roles)

@@ -8,8 +8,9 @@ Hangul, where one character can be a word, a stored text also gives the single c
 import re
 import threading
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, cast
 
 import Stemmer
@@ -81,12 +82,27 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", parted).translate(_PLAIN_LETTERS)
 
 
-@lru_cache(maxsize=STEM_CACHE_WORDS)
 def stem(surface: str) -> str:
     """The English stem of a folded word; words of other languages come back as they are, or nearly so."""
-    with _stemmer_lock:
-        return cast("str", _stemmer.stemWord(surface))
+    found = _stem_of.get(surface)
+    if found is None:
+        with _stemmer_lock:
+            found = _stemmer.stemWord(surface)
+            if len(_stem_of) >= STEM_CACHE_WORDS:
+                _stem_of.clear()
+            _stem_of[surface] = found
+    return found
 
+
+def stems(surfaces: Sequence[str]) -> list[str]:
+    """The stem of each folded word, in order."""
+    known = _stem_of.get
+    return [known(surface) or stem(surface) for surface in surfaces]
+
+
+_stem_of: dict[
+    str, str
+] = {}  # dropped whole when full; a cache that ranks its entries costs several times as much
 
 # A stemmer keeps its working memory inside and is not made for two threads at once.
 _stemmer_lock = threading.Lock()

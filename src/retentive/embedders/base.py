@@ -12,6 +12,7 @@ Vectors: TypeAlias = NDArray[np.float32]
 EmbedKind: TypeAlias = Literal["document", "query"]
 
 DEFAULT = "static"
+_UNIT = 1e-6  # of a squared length: what rounding to float32 leaves
 
 
 class Embedder(Protocol):
@@ -37,7 +38,10 @@ class WordVectors(Protocol):
     """The extra power of an embedder that has a vector for a single word, cheaply."""
 
     def words(self, words: Sequence[str]) -> Vectors:
-        """One row of unit length for each lower-case word, in order; zeros for a word it knows nothing of."""
+        """One row of unit length for each lower-case word, in order; zeros for a word it knows nothing of.
+
+        The rows are the caller's to keep.
+        """
         ...
 
 
@@ -95,6 +99,10 @@ def unit(rows: Vectors) -> Vectors:
 
     Each is first divided by its largest number, so that squares neither overflow nor vanish.
     """
+    with np.errstate(over="ignore"):
+        squares = np.einsum("ij,ij->i", rows, rows)
+    if (np.abs(squares - 1.0) < _UNIT).all():
+        return rows
     peaks = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     np.divide(rows, peaks, out=rows, where=peaks > 0)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]

@@ -95,6 +95,8 @@ class WordPiece:
     def ids(self, text: str) -> list[int]:
         """The numbers of the pieces of `text`, in order; a word that cannot be cut is one unknown piece."""
         starts, found = self._starts, list[int]()
+        if text.isalnum() and text.isascii() and (whole := starts.get(text)) is not None:
+            return [whole]  # as below: a word of the vocabulary, alone
         for word in split_words(text):
             whole = starts.get(word)
             if whole is None:

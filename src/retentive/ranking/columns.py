@@ -22,6 +22,13 @@ class Growing:
         self.array: NDArray[Any] = np.zeros((_FIRST_CAPACITY, *width), dtype=dtype)
         self.size = 0
 
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> "Growing":
+        """One that begins with the values, and takes the array over."""
+        growing = cls(values.dtype, values.shape[1:])
+        growing.array, growing.size = values, len(values)
+        return growing
+
     def extend(self, values: NDArray[Any]) -> None:
         """Add the values at the end."""
         size = self.size + len(values)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retentive.ranking.columns import Growing
-from retentive.text import stem
+from retentive.text import stems
 
 _WORD_BYTES = 300
 
@@ -17,7 +17,10 @@ class WordVectors(Protocol):
     """Vectors of single words; the embedder's protocol of the same name, as the ranking needs it."""
 
     def words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """One row of unit length for each lower-case word, in order; zeros for a word it knows nothing of."""
+        """One row of unit length for each lower-case word, in order; zeros for a word it knows nothing of.
+
+        The rows are the caller's to keep.
+        """
         ...
 
 
@@ -71,12 +74,13 @@ class Vocabulary:
     def _add(self, new: list[str]) -> None:
         vectors = np.asarray(self.word_vectors.words(new), dtype=np.float32)
         if self.vectors is None:
-            self.vectors = Growing(np.float32, vectors.shape[1:])
-        self.vectors.extend(vectors)
-        stems = self._stems
-        numbers = [stems.setdefault(stemmed, len(stems)) for stemmed in map(stem, new)]
+            self.vectors = Growing.of(vectors)
+        else:
+            self.vectors.extend(vectors)
+        number_of = self._stems
+        numbers = [number_of.setdefault(stemmed, len(number_of)) for stemmed in stems(new)]
         self.stem_of.extend(np.array(numbers, dtype=np.int32))
-        self.holding.extend(np.zeros(len(stems) - self.holding.size, dtype=np.int64))
+        self.holding.extend(np.zeros(len(number_of) - self.holding.size, dtype=np.int64))
         first = len(self.surfaces)
         self.surfaces.extend(new)
         self._words.update(zip(new, range(first, first + len(new)), strict=True))

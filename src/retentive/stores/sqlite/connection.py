@@ -105,7 +105,7 @@ def _prepare_writer(connection: apsw.Connection, path: Path, busy_timeout_s: flo
     version = _check_ours(connection, path)
     if version == 0:
         run(connection, f"PRAGMA page_size = {PAGE_SIZE}")
-    run(connection, "PRAGMA journal_mode = WAL")
+    _switch_to_wal(connection, busy_timeout_s)
     run(connection, "PRAGMA synchronous = FULL")
     run(connection, "PRAGMA secure_delete = ON")
     run(connection, "PRAGMA temp_store = MEMORY")
@@ -113,12 +113,28 @@ def _prepare_writer(connection: apsw.Connection, path: Path, busy_timeout_s: flo
         _migrate(connection, path)
 
 
+def _switch_to_wal(connection: apsw.Connection, busy_timeout_s: float) -> None:
+    """Two that switch a new file at once refuse each other without asking the busy handler: try again."""
+    started = time.monotonic()
+    while True:
+        try:
+            run(connection, "PRAGMA journal_mode = WAL")
+        except apsw.BusyError:
+            if time.monotonic() - started >= busy_timeout_s:
+                raise
+            time.sleep(_LONGEST_WAIT_S)
+        else:
+            return
+
+
 def _check_ours(connection: apsw.Connection, path: Path) -> int:
     """The schema version; 0 for a new file."""
     version = run(connection, "PRAGMA user_version")[0][0]
-    owner = run(connection, "PRAGMA application_id")[0][0]
+    owner = _owner(connection)
     newest = len(load_migrations())
-    if owner not in {0, APPLICATION_ID} or (owner == 0 and _has_tables(connection)):
+    if owner == 0 and _has_tables(connection):
+        owner = _owner(connection) or None  # another process may just have made it ours
+    if owner not in {0, APPLICATION_ID}:
         raise StoreCorrupt(
             f"{path} is a database of another program and was left untouched; name another file"
         )
@@ -128,6 +144,10 @@ def _check_ours(connection: apsw.Connection, path: Path) -> int:
             "it was left untouched: upgrade Retentive"
         )
     return version
+
+
+def _owner(connection: apsw.Connection) -> int:
+    return int(run(connection, "PRAGMA application_id")[0][0])
 
 
 def _has_tables(connection: apsw.Connection) -> bool:

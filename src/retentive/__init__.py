@@ -1,0 +1,69 @@
+"""The memory an AI agent keeps: durable threads, scoped memories, exact recall. Offline from the first line."""
+
+from retentive._version import __version__
+from retentive.conversation import Conversation
+from retentive.drafts import NewMemory
+from retentive.errors import (
+    Conflict,
+    EmbedderError,
+    EmbedderMismatch,
+    InvalidInput,
+    NotFound,
+    ReadOnly,
+    RetentiveError,
+    SchemaTooNew,
+    StoreClosed,
+    StoreCorrupt,
+    StoreError,
+    StoreUnavailable,
+)
+from retentive.events import Event, EventType
+from retentive.memory import Memory
+from retentive.ranking.profiles import RankingProfile
+from retentive.threads import Thread, open_thread
+from retentive.types import (
+    MemoryHit,
+    MemoryItem,
+    MemoryKind,
+    Origin,
+    Page,
+    Recall,
+    Receipt,
+    Scope,
+    Source,
+    Turn,
+)
+
+__all__ = [
+    "Conflict",
+    "Conversation",
+    "EmbedderError",
+    "EmbedderMismatch",
+    "Event",
+    "EventType",
+    "InvalidInput",
+    "Memory",
+    "MemoryHit",
+    "MemoryItem",
+    "MemoryKind",
+    "NewMemory",
+    "NotFound",
+    "Origin",
+    "Page",
+    "RankingProfile",
+    "ReadOnly",
+    "Recall",
+    "Receipt",
+    "RetentiveError",
+    "SchemaTooNew",
+    "Scope",
+    "Source",
+    "StoreClosed",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreUnavailable",
+    "Thread",
+    "Turn",
+    "__version__",
+    "open_thread",
+]

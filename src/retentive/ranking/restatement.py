@@ -1,0 +1,42 @@
+"""Whether a new memory states what is there already, and which older wording it is linked to."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from retentive.ranking.dedupe import same_fact
+from retentive.ranking.near import Near
+from retentive.text import surfaces
+from retentive.types import MemoryItem
+
+
+def settled(
+    items: Sequence[MemoryItem], near: Sequence[Sequence[Near]], old: Mapping[str, MemoryItem]
+) -> list[MemoryItem]:
+    """For each item the memory that states the same, or itself, linked to the nearest older wording.
+
+    `near` holds what is close to each item, nearest first; `old` the stored ones of those by id (one that is
+    missing was forgotten meanwhile). Two that hold for different times never state the same.
+    """
+    found: list[MemoryItem] = []
+    for item, candidates in zip(items, near, strict=True):
+        there = [old.get(one.id) if one.index is None else found[one.index] for one in candidates]
+        found.append(_settle(item, [other for other in there if other is not None]))
+    return found
+
+
+def _settle(item: MemoryItem, candidates: Sequence[MemoryItem]) -> MemoryItem:
+    for other in candidates:
+        if _same_time(item, other) and same_fact(item.content, other.content):
+            return other
+    older = next((other for other in candidates if _alike(item.content, other.content)), None)
+    return item if older is None else replace(item, near=older.id)
+
+
+def _same_time(item: MemoryItem, other: MemoryItem) -> bool:
+    return (item.valid_from, item.valid_until) == (other.valid_from, other.valid_until)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether half of the words of one stand in the other; a cosine alone does not make two texts alike."""
+    mine, theirs = set(surfaces(one)), set(surfaces(other))
+    return 2 * len(mine & theirs) >= min(len(mine), len(theirs))

@@ -1,0 +1,107 @@
+"""How memories are read: the question is embedded, the scope ranked whole, and the hits fetched."""
+
+import asyncio
+from collections.abc import Sequence
+
+from retentive.clock import Clock
+from retentive.drafts import MAX_EMBEDDED_CHARS, clean_query
+from retentive.embedders.base import Embedder, Vectors, embed_checked
+from retentive.errors import EmbedderError
+from retentive.indexes import ScopeIndexes
+from retentive.ranking.filters import of_kinds, passing
+from retentive.ranking.profiles import Profiles
+from retentive.ranking.question import question
+from retentive.ranking.score import Scored, Wanted, rank
+from retentive.ranking.view import IndexView
+from retentive.stores.base import MemoryStore
+from retentive.tokens import truncate
+from retentive.types import Filters, MemoryHit, MemoryItem, MemoryKind, Page, Query, Recall, Scope
+
+MAX_QUERY_CHARS = 4_000
+INLINE_ROWS = 1_000
+
+
+class Reader:
+    """Answers queries from the index of a scope and the store behind it."""
+
+    def __init__(self, store: MemoryStore, embedder: Embedder, indexes: ScopeIndexes, clock: Clock) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._indexes = indexes
+        self._clock = clock
+
+    async def ask(self, asked: Query, profiles: Profiles) -> Recall:
+        """The hits of a query, best first."""
+        degraded: dict[str, str] = {}
+        text = truncate(clean_query(asked.text), MAX_QUERY_CHARS)
+        view = await self._indexes.view(asked.scope)
+        if not len(view) or not asked.limit or not text.strip():
+            return Recall((), query=asked.text, degraded=degraded)
+        vector = await self._embed(text, degraded)
+        if view.foreign_vectors:
+            degraded["vector"] = (
+                f"{view.foreign_vectors} of {len(view)} memories have vectors of another embedder than "
+                f"{self._embedder.name}; they are found by their words alone"
+            )
+        if len(view) <= INLINE_ROWS:
+            scored = self._rank(view, text, vector, asked, profiles)
+        else:
+            scored = await asyncio.to_thread(self._rank, view, text, vector, asked, profiles)
+        return Recall(await self._hits(asked.scope, scored), query=asked.text, degraded=degraded)
+
+    async def _embed(self, text: str, degraded: dict[str, str]) -> Vectors | None:
+        try:
+            vector = (await embed_checked(self._embedder, [truncate(text, MAX_EMBEDDED_CHARS)], "query"))[0]
+        except EmbedderError as error:
+            degraded["vector"] = f"the embedder failed, words alone decide: {error}"
+            return None
+        return vector if vector.any() else None
+
+    def _rank(
+        self, view: IndexView, text: str, vector: Vectors | None, asked: Query, profiles: Profiles
+    ) -> list[Scored]:
+        wanted = Wanted(
+            now=self._clock(),
+            filters=asked.filters,
+            limit=asked.limit,
+            offset=asked.offset,
+            min_score=asked.min_score,
+        )
+        return rank(view, question(text, vector), profiles, wanted)
+
+    async def _hits(self, scope: Scope, scored: Sequence[Scored]) -> list[MemoryHit]:
+        stored = await self._store.get(scope, [one.id for one in scored]) if scored else []
+        found = [(got.item, one) for got, one in zip(stored, scored, strict=True) if got is not None]
+        return [
+            MemoryHit(item=item, score=one.score, rank=rank, why=one.why)
+            for rank, (item, one) in enumerate(found, start=1)
+        ]
+
+    async def get(self, scope: Scope, memory_id: str) -> MemoryItem | None:
+        """The memory, unless it has expired."""
+        stored = (await self._store.get(scope, [memory_id]))[0]
+        if stored is None or (stored.item.expires_at is not None and stored.item.expires_at <= self._clock()):
+            return None
+        return stored.item
+
+    async def page(self, scope: Scope, filters: Filters, limit: int, after: str | None) -> Page:
+        """One page of the memories that pass, newest first."""
+        ids = [one for one in await self._passing(scope, filters) if after is None or one < after]
+        ids.sort(reverse=True)
+        stored = await self._store.get(scope, ids[:limit]) if limit else []
+        more = ids[limit - 1] if limit and len(ids) > limit else None
+        return Page(items=tuple(got.item for got in stored if got is not None), next=more)
+
+    async def count(self, scope: Scope, filters: Filters) -> int:
+        """How many memories pass."""
+        return len(await self._passing(scope, filters))
+
+    async def ids(self, scope: Scope, kinds: frozenset[MemoryKind]) -> list[str]:
+        """The ids of all memories of these kinds (none: all kinds), expired and superseded ones included."""
+        view = await self._indexes.view(scope)
+        mask = of_kinds(view, kinds)
+        return [view.ids[row] for row in mask.nonzero()[0].tolist()]
+
+    async def _passing(self, scope: Scope, filters: Filters) -> list[str]:
+        view = await self._indexes.view(scope)
+        return [view.ids[row] for row in passing(view, filters, self._clock()).nonzero()[0].tolist()]

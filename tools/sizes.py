@@ -13,9 +13,11 @@ def main() -> None:
         text = path.read_text(encoding="utf-8")
         name = str(path.relative_to(SOURCE))
         modules.append((len(text.splitlines()), name))
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                functions.append(((node.end_lineno or node.lineno) - node.lineno + 1, f"{name}:{node.name}"))
+        functions += [
+            ((node.end_lineno or node.lineno) - node.lineno + 1, f"{name}:{node.name}")
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        ]
     for title, rows in (("modules", modules), ("functions", functions)):
         print(f"The ten largest {title}, in lines:")
         for lines, name in sorted(rows, reverse=True)[:10]:

@@ -1,4 +1,4 @@
-"""The memory an AI agent keeps: durable threads, scoped memories, exact recall. Offline from the first line."""
+"""The memory an AI agent keeps: durable threads, scoped memories, exact recall, offline."""
 
 from retentive._version import __version__
 from retentive.conversation import Conversation
@@ -20,6 +20,7 @@ from retentive.errors import (
 from retentive.events import Event, EventType
 from retentive.memory import Memory
 from retentive.ranking.profiles import RankingProfile
+from retentive.recall import Recall
 from retentive.threads import Thread, open_thread
 from retentive.types import (
     MemoryHit,
@@ -27,7 +28,6 @@ from retentive.types import (
     MemoryKind,
     Origin,
     Page,
-    Recall,
     Receipt,
     Scope,
     Source,

@@ -19,6 +19,7 @@ from retentive.home import home
 from retentive.indexes import ScopeIndexes
 from retentive.ranking.profiles import RECALL, Profiles
 from retentive.reads import Reader
+from retentive.recall import Recall
 from retentive.stores.base import MemoryStore
 from retentive.stores.urls import open_store
 from retentive.types import (
@@ -28,7 +29,6 @@ from retentive.types import (
     Origin,
     Page,
     Query,
-    Recall,
     Receipt,
     Scope,
     Source,

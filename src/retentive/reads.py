@@ -13,9 +13,10 @@ from retentive.ranking.profiles import Profiles
 from retentive.ranking.question import question
 from retentive.ranking.score import Scored, Wanted, rank
 from retentive.ranking.view import IndexView
+from retentive.recall import Recall
 from retentive.stores.base import MemoryStore
 from retentive.tokens import truncate
-from retentive.types import Filters, MemoryHit, MemoryItem, MemoryKind, Page, Query, Recall, Scope
+from retentive.types import Filters, MemoryHit, MemoryItem, MemoryKind, Page, Query, Scope
 
 MAX_QUERY_CHARS = 4_000
 INLINE_ROWS = 1_000

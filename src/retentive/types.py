@@ -1,10 +1,9 @@
 """The values everything else speaks in: immutable, keyword-only, checked when they are made."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, StrEnum
-from typing import overload
 
 from retentive.checks import Json
 from retentive.errors import InvalidInput
@@ -96,7 +95,9 @@ class MemoryItem:
         in the thread, and the same words in another turn are another memory.
         """
         source = self.source
-        return self.kind is MemoryKind.EPISODIC and source is not None and bool(source.thread and source.turns)
+        return (
+            self.kind is MemoryKind.EPISODIC and source is not None and bool(source.thread and source.turns)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,51 +118,6 @@ class MemoryHit:
     def content(self) -> str:
         """The memory's text."""
         return self.item.content
-
-
-class Recall(Sequence[MemoryHit]):
-    """Hits, best first. Equal to a list of the same hits, so `== []` says that nothing was found.
-
-    `degraded` names each leg that could not take part and why; it is empty when all did.
-    """
-
-    __slots__ = ("_hits", "degraded", "query")
-
-    def __init__(self, hits: Sequence[MemoryHit], *, query: str, degraded: Mapping[str, str]) -> None:
-        self._hits = tuple(hits)
-        self.query = query
-        self.degraded = dict(degraded)
-
-    @overload
-    def __getitem__(self, index: int) -> MemoryHit: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[MemoryHit]: ...
-    def __getitem__(self, index: int | slice) -> MemoryHit | list[MemoryHit]:
-        return list(self._hits[index]) if isinstance(index, slice) else self._hits[index]
-
-    def __len__(self) -> int:
-        return len(self._hits)
-
-    def __iter__(self) -> Iterator[MemoryHit]:
-        return iter(self._hits)
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Recall):
-            return self._hits == other._hits
-        if isinstance(other, (list, tuple)):
-            return list(self._hits) == list(other)  # pyright: ignore[reportUnknownArgumentType]
-        return NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        found = ", ".join(f"{hit.content[:40]!r} {hit.score:.2f}" for hit in self._hits[:3])
-        more = "" if len(self._hits) <= 3 else f", ... {len(self._hits) - 3} more"
-        return (
-            f"Recall([{found}{more}])"
-            if not self.degraded
-            else f"Recall([{found}{more}], degraded={self.degraded})"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,8 @@ from retentive.cli import demo_story as story
 from retentive.cli.demo_steps import TOP, Asked, Fact, Forgotten, Reopened
 from retentive.cli.output import one_line, parts_text, recall_to_dict, source_text
 from retentive.codec import item_to_dict
-from retentive.types import MemoryHit, MemoryItem, Recall
+from retentive.recall import Recall
+from retentive.types import MemoryHit, MemoryItem
 
 YES, NO = "✓", "✗"
 TOP_PARTS = 3

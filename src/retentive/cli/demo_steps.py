@@ -15,9 +15,10 @@ from retentive.drafts import NewMemory
 from retentive.events import Event
 from retentive.memory import Memory
 from retentive.ranking.dedupe import why_different
+from retentive.recall import Recall
 from retentive.stores.base import MemoryStore
 from retentive.threads import open_thread
-from retentive.types import MemoryItem, Recall, Receipt
+from retentive.types import MemoryItem, Receipt
 
 TOP = 3
 STEP_TURNS = 5

@@ -17,7 +17,8 @@ from retentive.errors import InvalidInput, NotFound
 from retentive.events import Event
 from retentive.memory import Memory
 from retentive.ranking.dedupe import why_different
-from retentive.types import MemoryItem, MemoryKind, Origin, Recall, Scope
+from retentive.recall import Recall
+from retentive.types import MemoryItem, MemoryKind, Origin, Scope
 
 
 async def remember(  # noqa: PLR0913 - the fields of a memory

@@ -13,7 +13,8 @@ from rich.text import Text
 
 from retentive.checks import Json
 from retentive.codec import item_to_dict, to_json
-from retentive.types import MemoryHit, MemoryItem, Recall, Source, Turn
+from retentive.recall import Recall
+from retentive.types import MemoryHit, MemoryItem, Source, Turn
 
 PIPE_COLUMNS = 80
 _LEFT_ALONE = frozenset("\n\t")

@@ -1,0 +1,60 @@
+"""What a recall gives: hits, best first, and what it could not do."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import overload
+
+from retentive.ranking.render import render
+from retentive.types import MemoryHit
+
+
+class Recall(Sequence[MemoryHit]):
+    """Hits, best first. Equal to a list of the same hits, so `== []` says that nothing was found.
+
+    `degraded` names each leg that could not take part and why; it is empty when all did.
+    """
+
+    __slots__ = ("_hits", "degraded", "query")
+
+    def __init__(self, hits: Sequence[MemoryHit], *, query: str, degraded: Mapping[str, str]) -> None:
+        self._hits = tuple(hits)
+        self.query = query
+        self.degraded = dict(degraded)
+
+    @overload
+    def __getitem__(self, index: int) -> MemoryHit: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[MemoryHit]: ...
+    def __getitem__(self, index: int | slice) -> MemoryHit | list[MemoryHit]:
+        return list(self._hits[index]) if isinstance(index, slice) else self._hits[index]
+
+    def __len__(self) -> int:
+        return len(self._hits)
+
+    def __iter__(self) -> Iterator[MemoryHit]:
+        return iter(self._hits)
+
+    def render(self, max_tokens: int | None = None) -> str:
+        """The hits as a block for a prompt: delimited, escaped, each with when, who and kind, best first.
+
+        It goes to the model as data, in the user's part of one request. `max_tokens` bounds the whole block
+        by an estimate; memories are left out whole. None takes all; without hits the text is empty.
+        """
+        return render(self, max_tokens)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Recall):
+            return self._hits == other._hits
+        if isinstance(other, (list, tuple)):
+            return list(self._hits) == list(other)  # pyright: ignore[reportUnknownArgumentType]
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{hit.content[:40]!r} {hit.score:.2f}" for hit in self._hits[:3])
+        more = "" if len(self._hits) <= 3 else f", ... {len(self._hits) - 3} more"
+        return (
+            f"Recall([{found}{more}])"
+            if not self.degraded
+            else f"Recall([{found}{more}], degraded={self.degraded})"
+        )

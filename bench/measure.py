@@ -14,13 +14,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Durations in seconds, one a call or one a block of calls."""
+    """Durations in seconds, one a call or one a block of calls; of calls also the processor time of each."""
 
     each: Sequence[float]
+    busy: Sequence[float] = ()
 
     @property
     def median(self) -> float:
         return statistics.median(self.each)
+
+    @property
+    def busy_note(self) -> str:
+        """The processor time of a call: what is left of its duration on a machine without other work."""
+        return f"{statistics.median(self.busy) * 1e3:.2g} ms of processor time"
 
     @property
     def p95(self) -> float:
@@ -35,11 +41,13 @@ def over(values: Iterable[T], what: str) -> Iterable[T]:
 async def time_each(call: Callable[[T], Awaitable[object]], values: Sequence[T], what: str) -> Times:
     """How long each call takes."""
     took: list[float] = []
+    busy: list[float] = []
     for value in over(values, what):
-        started = time.perf_counter()
+        started, busy_before = time.perf_counter(), time.process_time()
         await call(value)
         took.append(time.perf_counter() - started)
-    return Times(took)
+        busy.append(time.process_time() - busy_before)
+    return Times(took, busy)
 
 
 async def time_in_turn(

@@ -94,12 +94,12 @@ def table(figures: Sequence[Figure]) -> Table:
 
 def markdown(found: Run) -> str:
     """The run as docs/guide/speed.md shows it."""
-    lines = ["| what | median | 95 % | target | reached |", "|---|---|---|---|---|"]
+    lines = ["| what | median | 95 % | target | reached | note |", "|---|---|---|---|---|---|"]
     for one in found.figures:
         reached = {True: "yes", False: "**no**", None: ""}[one.met]
         p95 = "" if one.p95 is None else _shown(one.p95)
         value = f"{_shown(one.value)} {one.unit}".strip()
-        lines.append(f"| {one.name} | {value} | {p95} | {_target(one)} | {reached} |")
+        lines.append(f"| {one.name} | {value} | {p95} | {_target(one)} | {reached} | {one.note} |")
     machine = found.machine
     how = (
         f"Measured {found.at} with `{found.command}` on {machine['cores']} cores of an "

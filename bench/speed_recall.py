@@ -42,6 +42,7 @@ async def _warm_recall(plan: Plan) -> list[Figure]:
                 p95=took.p95 * 1e3,
                 unit="ms",
                 target=TARGETS_MS[size],
+                note=took.busy_note,
             )
         )
     return figures
@@ -76,7 +77,7 @@ async def _recall_over_many_scopes(plan: Plan) -> list[Figure]:
             p95=took.p95 * 1e3,
             unit="ms",
             target=3.0,
-            note=f"random scope each time, {again:.0%} asked before",
+            note=f"{took.busy_note}; random scope each time, {again:.0%} asked before",
         )
     ]
 

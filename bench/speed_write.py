@@ -163,6 +163,7 @@ async def _writes_into_large_scopes(plan: Plan) -> list[Figure]:
                 value=took.median * 1e3,
                 p95=took.p95 * 1e3,
                 unit="ms",
+                note=took.busy_note,
             )
         )
     return figures

@@ -100,7 +100,7 @@ def acknowledged_until_killed(process: subprocess.Popen[bytes], count: int) -> l
     lines = [process.stdout.readline() for _ in range(count)]
     process.send_signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
     rest, errors = process.communicate()
-    assert not errors, errors.decode()
+    assert b"Traceback" not in errors, errors.decode()  # it may report what the one before left torn
     return (b"".join(lines) + rest).decode().split("\n")[:-1]
 
 

@@ -62,6 +62,7 @@ def test_the_commands_that_a_page_names_exist(page: Path) -> None:
     commands = {
         one.name or (one.callback.__name__ if one.callback else "") for one in app.registered_commands
     }
+    commands |= {group.name for group in app.registered_groups}
     named = {name for code in _code(page) for names in _COMMAND.findall(code) for name in names.split("|")}
     assert named <= commands
 

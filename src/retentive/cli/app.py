@@ -11,7 +11,7 @@ import typer
 
 from retentive._version import __version__
 from retentive.checks import Json
-from retentive.cli import demo, memories, overview, threads
+from retentive.cli import bench, demo, memories, overview, threads
 from retentive.cli.command import MEMORIES, THREADS, add_command
 from retentive.cli.exits import INTERRUPTED, OK, epilog, exit_code
 from retentive.cli.output import console, speak_utf8, visible
@@ -56,6 +56,7 @@ add_command(app, threads.show, *MEMORIES)
 add_command(app, threads.threads, *THREADS)
 add_command(app, overview.namespaces, "store", "json")
 add_command(app, overview.stats, *MEMORIES)
+app.add_typer(bench.app, name="bench")
 
 
 def main(args: list[str] | None = None) -> int:

@@ -1,45 +1,26 @@
 """`retentive bench`: measures Retentive on data that you choose."""
 
-import platform
-import shutil
-import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from retentive._version import __version__
 from retentive.cli import options
 from retentive.cli.command import Answer, Where, add_command
 from retentive.cli.lines import progress
-from retentive.embedders.base import Embedder, resolve
-from retentive.evaluation import ablation, dataset, peers, plot
-from retentive.evaluation.contenders import Contender, Retentive
-from retentive.evaluation.dataset import Dataset
-from retentive.evaluation.report import Measured, Report
-from retentive.evaluation.run import Outcome, run, steps
-from retentive.ranking.profiles import RECALL
-from retentive.stores.base import MemoryStore
-from retentive.stores.urls import open_store
 
-app = typer.Typer(
-    name="bench", help="Measure how well and how fast memories are found.", no_args_is_help=True
-)
+PEERS = ("bm25", "embedder", "chromadb", "langgraph-memory", "langgraph-sqlite", "mem0", "all")
+
+app = typer.Typer(help="Measure how well and how fast memories are found.", no_args_is_help=True)
 
 
-async def recall(
-    where: Where,
+async def recall(  # noqa: PLR0913 - the options of a command
+    where: Where,  # noqa: ARG001 - only says how to print
     data: Annotated[
-        Path,
-        typer.Option(help="Folder with memories.jsonl and questions.jsonl.", metavar="FOLDER"),
+        Path, typer.Option(help="Folder with memories.jsonl and questions.jsonl.", metavar="FOLDER")
     ],
     corpus: Annotated[
-        list[str] | None,
-        typer.Option(help="Only this corpus; repeat for more.", metavar="ID"),
+        list[str] | None, typer.Option(help="Only this corpus; repeat for more.", metavar="ID")
     ] = None,
     audited: Annotated[
         bool, typer.Option("--audited", help="Judge by evidence_audit where a question has it.")
@@ -49,13 +30,10 @@ async def recall(
     ] = False,
     peer: Annotated[
         list[str] | None,
-        typer.Option(
-            help=f"Also ask this one; repeat for more: {', '.join(peers.PEERS)}, or {peers.ALL}.",
-            metavar="NAME",
-        ),
+        typer.Option(help=f"Also ask this one; repeat for more: {', '.join(PEERS)}.", metavar="NAME"),
     ] = None,
-    plot_to: Annotated[
-        Path | None, typer.Option("--plot", help="Draw a bar chart into this .png file.", metavar="FILE")
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw a bar chart into this .png file.", metavar="FILE")
     ] = None,
     store: Annotated[
         str | None,
@@ -66,89 +44,22 @@ async def recall(
     ] = None,
     seed: Annotated[str, typer.Option(help="Seed of the bootstrap.", metavar="N")] = "0",
 ) -> Answer:
-    """Recall quality: NDCG, recall, hits, MRR, with intervals, on a folder of memories and questions."""
-    del where
-    if plot_to is not None:
-        plot.check(plot_to)
-    peer_names, left_out = peers.chosen(peer or ())
-    seed_number = options.whole_number("seed", seed, maximum=2**32 - 1)
-    model, loaded = resolve(embedder), dataset.load(data, corpus or (), audited=audited)
-    with _folder() as folder:
-        memories = open_store(store or f"sqlite:///{(folder / 'memory.db').as_posix()}", home=folder)
-        try:
-            own = Retentive(memories, model)
-            parts: list[Contender] = [*ablation.ablated(own)] if ablate else []
-            others = [peers.PEERS[name].make(model, _inside(folder, name)) for name in peer_names]
-            outcomes = await _run(loaded, [own, *parts, *others])
-        finally:
-            await memories.close()
-    report = Report(
-        own=Measured.of(outcomes[0], seed_number),
-        counts=_counts(loaded, own),
-        versions=_versions(peer_names),
-        profile=_Setting(store=memories, embedder=model).described(),
-        seed=seed_number,
-        parts=outcomes[1 : 1 + len(parts)],
-        peers=[Measured.of(outcome, seed_number) for outcome in outcomes[1 + len(parts) :]],
-        left_out=left_out,
+    """Recall quality on a folder of memories and questions: NDCG, recall, hits, MRR, with intervals."""
+    from retentive.evaluation.benchmark import Wish, benchmark
+
+    wish = Wish(
+        data=data,
+        corpora=corpus or (),
+        audited=audited,
+        ablate=ablate,
+        peers=peer or (),
+        plot=plot,
+        store=store,
+        embedder=embedder,
+        seed=options.whole_number("seed", seed, maximum=2**32 - 1),
     )
-    if plot_to is not None:
-        plot.draw([report.own, *report.peers], plot_to)
+    report = await benchmark(wish, lambda steps: progress("measuring", steps))
     return Answer(data=report.to_json(), show=report.show, notes=report.notes())
-
-
-async def _run(loaded: Dataset, contenders: list[Contender]) -> list[Outcome]:
-    with progress("measuring", steps(loaded.corpora, len(contenders))) as advance:
-        return await run(loaded.corpora, contenders, advance)
-
-
-@contextmanager
-def _folder() -> Generator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="retentive-bench-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _inside(folder: Path, name: str) -> Path:
-    made = folder / name
-    made.mkdir()
-    return made
-
-
-def _counts(loaded: Dataset, own: Retentive) -> dict[str, int]:
-    return {
-        "corpora": len(loaded.corpora),
-        "memories": sum(len(corpus.rows) for corpus in loaded.corpora),
-        "questions": sum(len(corpus.questions) for corpus in loaded.corpora),
-        **loaded.skipped,
-        "restated": own.restated,
-    }
-
-
-def _versions(peer_names: list[str]) -> dict[str, str]:
-    found = {"retentive": __version__, "python": platform.python_version()}
-    found |= {name: metadata.version(name) for name in ("numpy", "apsw")}
-    for name in peer_names:
-        found |= peers.PEERS[name].versions()
-    return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Setting:
-    """What was measured on."""
-
-    store: MemoryStore
-    embedder: Embedder
-
-    def described(self) -> dict[str, str]:
-        return {
-            "turns": RECALL.turns.name,
-            "others": RECALL.others.name,
-            "embedder": self.embedder.name,
-            "store": self.store.url.partition("://")[0],
-        }
 
 
 add_command(app, recall, "json")

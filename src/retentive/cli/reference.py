@@ -18,15 +18,21 @@ BEGIN, END = "<!-- reference: begin (generated) -->", "<!-- reference: end -->"
 
 def reference() -> str:
     """The reference in Markdown: each command with what it takes, then the exit codes."""
-    group: Any = typer.main.get_command(app)
-    lines: list[str] = []
-    for name, command in group.commands.items():
-        lines += _command(name, command)
+    lines = list(_commands("", typer.main.get_command(app)))
     lines += ["### Exit codes", "", "| code | error | meaning |", "|---|---|---|"]
     lines += [
         f"| {line.code} | {line.error.__name__ if line.error else ''} | {line.meaning} |" for line in EXITS
     ]
     return "\n".join([*lines, ""])
+
+
+def _commands(path: str, group: Any) -> Iterator[str]:
+    """Each command of the group, those of groups in it by their whole name."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(f"{path}{name} ", command)
+        else:
+            yield from _command(path + name, command)
 
 
 def _command(name: str, command: Any) -> Iterator[str]:

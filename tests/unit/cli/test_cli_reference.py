@@ -8,7 +8,7 @@ from retentive.cli.exits import EXITS
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "cli.md"
 COMMANDS = (
     *("demo", "remember", "recall", "search", "list", "forget", "clear"),
-    *("append", "show", "threads", "namespaces", "stats"),
+    *("append", "show", "threads", "namespaces", "stats", "bench recall"),
 )
 
 

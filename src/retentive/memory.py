@@ -7,19 +7,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from retentive import checks, drafts
 from retentive.clock import Clock, NewId, new_id, utc_now
 from retentive.drafts import DEFAULT_LIFETIMES, Lifetimes, NewMemory
-from retentive.embedders.base import Embedder, fingerprint, resolve, word_vectors
 from retentive.errors import InvalidInput, StoreClosed
 from retentive.events import Event, EventType, Subscriber, Subscribers
 from retentive.home import home
-from retentive.indexes import ScopeIndexes
 from retentive.ranking.profiles import RECALL, Profiles
-from retentive.reads import Reader
 from retentive.recall import Recall
+from retentive.receipts import receipt_of
 from retentive.stores.base import MemoryStore
 from retentive.stores.urls import open_store
 from retentive.types import (
@@ -34,7 +32,9 @@ from retentive.types import (
     Source,
     Unset,
 )
-from retentive.writes import Writer, receipt_of
+
+if TYPE_CHECKING:
+    from retentive.embedders.base import Embedder
 
 
 class Memory:
@@ -74,27 +74,26 @@ class Memory:
         namespace: str = "default",
         *,
         store: str | MemoryStore | None = None,
-        embedder: str | Embedder | None = None,
+        embedder: "str | Embedder | None" = None,
         name: str | None = None,
         lifetimes: Lifetimes = DEFAULT_LIFETIMES,
         profiles: Profiles = RECALL,
         clock: Clock = utc_now,
         new_id: NewId = new_id,
     ) -> None:
+        from retentive.engine import assemble
+
         self.namespace = Scope(namespace).namespace
         self.name = name or self.namespace
         self._owns_store = store is None or isinstance(store, str)
         self._store = open_store(store, home=home())
-        self._embedder = resolve(embedder)
         self._lifetimes = lifetimes
         self._profiles = profiles
         self._clock = clock
         self._new_id = new_id
         self._subscribers = Subscribers()
         self._closed = False
-        indexes = ScopeIndexes(self._store, word_vectors(self._embedder), fingerprint(self._embedder))
-        self._writer = Writer(self._store, self._embedder, indexes, clock)
-        self._reader = Reader(self._store, self._embedder, indexes, clock)
+        self._engine = assemble(self._store, embedder, clock)
 
     async def __aenter__(self) -> Self:
         """Open the store now, so that a store that cannot open fails here.
@@ -122,7 +121,9 @@ class Memory:
         await self._store.open()
 
     def __repr__(self) -> str:
-        return f"Memory({self.namespace!r}, store={self._store.url!r}, embedder={self._embedder.name!r})"
+        return (
+            f"Memory({self.namespace!r}, store={self._store.url!r}, embedder={self._engine.embedder.name!r})"
+        )
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Have every read and write of this Memory told to `subscriber(event)`, once it has happened.
@@ -220,7 +221,7 @@ class Memory:
         scope = Scope(self.namespace, user_id)
         started = time.perf_counter()
         await self._ready()
-        done = await self._writer.remember(scope, new, self._lifetimes, self._new_id)
+        done = await self._engine.writer.remember(scope, new, self._lifetimes, self._new_id)
         self._tell(EventType.MEMORY_WRITE, verb, scope, started, done.items, restated=done.restated)
         return list(done.items)
 
@@ -313,7 +314,7 @@ class Memory:
     async def _ask(self, verb: str, asked: Query, profiles: Profiles) -> Recall:
         started = time.perf_counter()
         await self._ready()
-        recall = await self._reader.ask(asked, profiles)
+        recall = await self._engine.reader.ask(asked, profiles)
         self._tell_read(verb, asked.scope, started, recall)
         return recall
 
@@ -326,7 +327,7 @@ class Memory:
         scope = Scope(self.namespace, user_id)
         started = time.perf_counter()
         await self._ready()
-        item = await self._reader.get(scope, drafts.check_id(memory_id))
+        item = await self._engine.reader.get(scope, drafts.check_id(memory_id))
         self._tell(EventType.MEMORY_READ, "get", scope, started, [item] if item else [])
         return item
 
@@ -357,7 +358,7 @@ class Memory:
             drafts.check_id(after)
         started = time.perf_counter()
         await self._ready()
-        page = await self._reader.page(scope, filters, checks.check_limit("limit", limit), after)
+        page = await self._engine.reader.page(scope, filters, checks.check_limit("limit", limit), after)
         self._tell(EventType.MEMORY_READ, "list", scope, started, page.items)
         return page
 
@@ -377,7 +378,7 @@ class Memory:
         scope = Scope(self.namespace, user_id)
         filters = drafts.check_filters(kinds=kinds, tags=tags)
         await self._ready()
-        return await self._reader.count(scope, filters)
+        return await self._engine.reader.count(scope, filters)
 
     async def scopes(self) -> Sequence[Scope]:
         """The scopes of this namespace that hold memories: the shared one first, then users in order.
@@ -428,7 +429,7 @@ class Memory:
         )
         started = time.perf_counter()
         await self._ready()
-        item = await self._writer.update(scope, drafts.check_id(memory_id), edit)
+        item = await self._engine.writer.update(scope, drafts.check_id(memory_id), edit)
         self._tell(EventType.MEMORY_WRITE, "update", scope, started, [item])
         return item
 
@@ -475,7 +476,8 @@ class Memory:
             else [Scope(self.namespace, user_id)]
         )
         receipts = [
-            await self._forget("clear", scope, await self._reader.ids(scope, wanted)) for scope in scopes
+            await self._forget("clear", scope, await self._engine.reader.ids(scope, wanted))
+            for scope in scopes
         ]
         return self._together(receipts) if everyone else receipts[0]
 
@@ -490,7 +492,7 @@ class Memory:
     async def _forget(self, verb: str, scope: Scope, ids: Sequence[str]) -> Receipt:
         started = time.perf_counter()
         await self._ready()
-        gone = await self._writer.forget(scope, ids)
+        gone = await self._engine.writer.forget(scope, ids)
         self._tell(EventType.MEMORY_FORGET, verb, scope, started, [stored.item for stored in gone])
         return receipt_of(scope, gone, self._clock())
 

@@ -19,7 +19,7 @@ from retentive.ranking.filters import expired
 from retentive.ranking.near import near_memories
 from retentive.ranking.restatement import settled
 from retentive.stores.base import Changes, MemoryStore, StoredMemory
-from retentive.types import MemoryItem, Receipt, Scope
+from retentive.types import MemoryItem, Scope
 
 _T = TypeVar("_T")
 _Single: TypeAlias = tuple[MemoryItem, str | None, datetime]  # with its key, and when it was remembered
@@ -229,17 +229,6 @@ class Writer:
         written = await self._store.write(Changes(scope=scope, deletes=[got.item.id for got in found]))
         deleted = set(written.deleted)
         return [got for got in found if got.item.id in deleted]
-
-
-def receipt_of(scope: Scope, gone: Sequence[StoredMemory], at: datetime) -> Receipt:
-    """What was removed with these memories."""
-    removed = {
-        "rows": len(gone),
-        "words": len(gone),
-        "vectors": sum(got.vector is not None for got in gone),
-        "links": sum(got.item.near is not None for got in gone),
-    }
-    return Receipt(scope=scope, at=at, ids=tuple(got.item.id for got in gone), removed=removed)
 
 
 async def _pure(size: int, work: Callable[[], _T]) -> _T:

@@ -1,0 +1,37 @@
+"""The parts behind a Memory, put together.
+
+Memory imports this when the first one is made: numpy comes with it, and `import retentive` stays light.
+"""
+
+from dataclasses import dataclass
+
+from retentive.clock import Clock
+from retentive.embedders.base import Embedder, fingerprint, resolve, word_vectors
+from retentive.indexes import ScopeIndexes
+from retentive.reads import Reader
+from retentive.stores.base import MemoryStore
+from retentive.writes import Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """What reads and what writes, over one store, with one embedder and the same indexes."""
+
+    embedder: Embedder
+    reader: Reader
+    writer: Writer
+
+
+def assemble(store: MemoryStore, embedder: str | Embedder | None, clock: Clock) -> Engine:
+    """The parts for a store and an embedder (see `Memory` for what `embedder` may be).
+
+    Raises:
+        InvalidInput: no embedder has that name.
+    """
+    chosen = resolve(embedder)
+    indexes = ScopeIndexes(store, word_vectors(chosen), fingerprint(chosen))
+    return Engine(
+        embedder=chosen,
+        reader=Reader(store, chosen, indexes, clock),
+        writer=Writer(store, chosen, indexes, clock),
+    )

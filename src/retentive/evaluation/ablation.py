@@ -19,6 +19,7 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
     "next but one": {"second": 0.0},
     "question to answer": {"answer": 0.0},
     "first person": {"first_person": 0.0},
+    "how much is told": {"told": 0.0},
     "questions": {"asking": 0.0, "asking_only": 0.0},
     "time words": {"time_words": 0.0, "when": 0.0},
     "speaker": {"speaker": 0.0},

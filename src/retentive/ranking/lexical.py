@@ -13,6 +13,7 @@ from retentive.ranking.view import Floats, IndexView
 from retentive.ranking.window import Neighbourhood
 
 SOFT_FLOOR = 0.2
+LEAST_WEIGHT = 0.1
 _CELLS_AT_ONCE = 2**17
 _TERM = 2**40
 
@@ -198,8 +199,23 @@ def per_row(view: IndexView, profiles: Profiles, name: str) -> np.float32 | Floa
     return np.where(view.turns, turn, other) if view.has_turns else other
 
 
+def word_weights(view: IndexView) -> Floats:
+    """The weight (idf) of the stem of each word of the scope."""
+    return view.keep("word weights", lambda: _word_weights(view))
+
+
+def _word_weights(view: IndexView) -> Floats:
+    holding = view.holding.astype(np.float32)
+    stems = np.log1p((view.live - holding + np.float32(0.5)) / (holding + np.float32(0.5)))
+    return stems[view.vocabulary.stem_of.array[: view.words]]
+
+
 def _alike(view: IndexView, terms: list[Term]) -> Floats:
-    """For each term and each word of the scope from 0 to 1 how alike they are, 0 below `SOFT_FLOOR`."""
+    """For each term and each word of the scope from 0 to 1 how alike they are, 0 below `SOFT_FLOOR`.
+
+    A word that is more common here than the term counts for less, in proportion of their weights: that "good"
+    stands somewhere says little about who was asked for as "kind".
+    """
     vocabulary = view.vocabulary
     if vocabulary.vectors is None:
         return np.zeros((len(terms), view.words), dtype=np.float32)
@@ -207,7 +223,10 @@ def _alike(view: IndexView, terms: list[Term]) -> Floats:
     alike = cosines(asked, vocabulary.vectors.array[: view.words])
     alike -= np.float32(SOFT_FLOOR)
     alike *= np.float32(1.0 / (1.0 - SOFT_FLOOR))
-    return np.clip(alike, 0.0, 1.0, out=alike)
+    np.clip(alike, 0.0, 1.0, out=alike)
+    weights = np.array([max(term.idf, LEAST_WEIGHT) for term in terms], dtype=np.float32)
+    alike *= np.minimum(1.0, word_weights(view) / weights[:, None])
+    return alike
 
 
 def _soft(

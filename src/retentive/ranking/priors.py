@@ -3,7 +3,7 @@
 import numpy as np
 
 from retentive.ranking.features import ENDS_ASKING, FIRST_PERSON, ORIGINS, TIME_WORDS
-from retentive.ranking.lexical import per_row
+from retentive.ranking.lexical import per_row, word_weights
 from retentive.ranking.profiles import Profiles
 from retentive.ranking.question import Question
 from retentive.ranking.view import Floats, IndexView, Mask
@@ -24,6 +24,22 @@ def _manner(view: IndexView, profiles: Profiles) -> Floats:
         asking & ~own
     )
     return (gain - loss).astype(np.float32)
+
+
+def told(view: IndexView, profiles: Profiles) -> Floats | None:
+    """How much each row says, from 0 to 1: the weights of its words added up, enough being `told_enough`.
+
+    "Wow, that is awesome!" answers nothing, however well it fits. None where no profile asks for it.
+    """
+    if not np.any(per_row(view, profiles, "told")):
+        return None
+    return view.keep(("told", profiles), lambda: _told(view, profiles))
+
+
+def _told(view: IndexView, profiles: Profiles) -> Floats:
+    weights = word_weights(view)[view.tokens]
+    said = np.bincount(view.token_rows, weights=weights, minlength=view.size)
+    return np.minimum(1.0, said / per_row(view, profiles, "told_enough")).astype(np.float32)
 
 
 def answers_when(view: IndexView, question: Question) -> Mask | None:

@@ -28,6 +28,8 @@ class RankingProfile:
         pair_distance: In how many kept words "near" is.
         first_person, time_words: What a turn gains that speaks of "I", or names a time.
         asking, asking_only: What a turn loses that ends with a question; and loses again without "I".
+        told: What a memory gains that says much, less one that says little ("Wow!").
+        told_enough: How much is much: the sum of its words' weights (idf).
         when: What a turn that names a time gains when the question asks when.
         speaker: What a turn gains whose speaker the question names.
         role: What a user's turn gains when the question speaks of "I" or "my".
@@ -58,6 +60,8 @@ class RankingProfile:
     time_words: float = 0.6
     asking: float = 0.6
     asking_only: float = 3.0
+    told: float = 1.5
+    told_enough: float = 50.0
     when: float = 2.6
     speaker: float = 2.5
     role: float = 3.0
@@ -68,11 +72,11 @@ class RankingProfile:
     newer: float = 2.0
 
 
-CONVERSATION = RankingProfile(name="conversation/1")
-"""For turns: the recipe T1b, all constants as measured on conversations."""
+CONVERSATION = RankingProfile(name="conversation/2")
+"""For turns: the recipe T1b with all its constants as measured on conversations, and `told`."""
 
 FACTS = RankingProfile(
-    name="facts/1",
+    name="facts/2",
     before=0.0,
     after=0.0,
     second=0.0,
@@ -82,6 +86,7 @@ FACTS = RankingProfile(
     time_words=0.0,
     asking=0.0,
     asking_only=0.0,
+    told=0.0,
     when=0.0,
     speaker=0.0,
     role=0.0,

@@ -122,6 +122,7 @@ class _Legs:
         if len(asked) > 1 and np.any(self._weight("pairs")):
             self._add("pairs", pairs_leg(view, asked, found, distance), "pairs")
         self._add("manner", priors.manner(view, profiles), None)
+        self._add("told", priors.told(view, profiles), "told")
         self._add("when", priors.answers_when(view, question), "when")
         self._add("speaker", priors.spoken_by_named(view, question), "speaker")
         self._add("role", priors.said_by_asker(view, question), "role")

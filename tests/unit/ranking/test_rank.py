@@ -326,12 +326,13 @@ def test_a_switched_off_leg_leaves_no_part() -> None:
         row(turn("m1", "I saw the blue kettle", 1), at_cosine(0.9)), row(turn("m2", "tea", 2), at_cosine(0.1))
     )
     everything = search(scope, "blue kettle", at_cosine(1))[0].why
-    assert set(everything) == {"words", "cosine", "pairs", "manner"}
+    assert set(everything) == {"words", "cosine", "pairs", "manner", "told"}
     for part, off in (
         ("words", "words"),
         ("cosine", "cosine"),
         ("pairs", "pairs"),
         ("manner", "first_person"),
+        ("told", "told"),
     ):
         turns = replace(SEARCH.turns, **{off: 0.0})
         assert part not in search(scope, "blue kettle", at_cosine(1), replace(SEARCH, turns=turns))[0].why

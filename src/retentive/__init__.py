@@ -19,8 +19,9 @@ from retentive.errors import (
 )
 from retentive.events import Event, EventType
 from retentive.memory import Memory
-from retentive.ranking.profiles import RankingProfile
+from retentive.ranking.profiles import Profiles, RankingProfile
 from retentive.recall import Recall
+from retentive.stores.base import Damage, MemoryStore, ThreadStore
 from retentive.threads import Thread, open_thread
 from retentive.types import (
     MemoryHit,
@@ -37,6 +38,7 @@ from retentive.types import (
 __all__ = [
     "Conflict",
     "Conversation",
+    "Damage",
     "EmbedderError",
     "EmbedderMismatch",
     "Event",
@@ -46,10 +48,12 @@ __all__ = [
     "MemoryHit",
     "MemoryItem",
     "MemoryKind",
+    "MemoryStore",
     "NewMemory",
     "NotFound",
     "Origin",
     "Page",
+    "Profiles",
     "RankingProfile",
     "ReadOnly",
     "Recall",
@@ -63,6 +67,7 @@ __all__ = [
     "StoreError",
     "StoreUnavailable",
     "Thread",
+    "ThreadStore",
     "Turn",
     "__version__",
     "open_thread",

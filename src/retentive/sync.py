@@ -26,12 +26,16 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from retentive import memory as async_memory
 from retentive import threads as async_threads
 from retentive.conversation import Conversation
+from retentive.errors import Conflict
 from retentive.events import Subscriber
 from retentive.stores.base import Damage, ThreadStore
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _S = TypeVar("_S")
+
+
+_THREAD_NAME = "retentive-sync"
 
 
 class _Portal:
@@ -45,6 +49,11 @@ class _Portal:
         self._of_parent: list[ExitStack] = []
 
     def call(self, make: Callable[[], Awaitable[_R]]) -> _R:
+        if threading.current_thread().name == _THREAD_NAME:
+            raise Conflict(
+                "a subscriber cannot make blocking calls: it runs in the thread that would answer them. "
+                "Hand the event to another thread (for example with a queue.Queue) and call from there"
+            )
         return self._running().call(make)
 
     def _running(self) -> BlockingPortal:
@@ -53,7 +62,7 @@ class _Portal:
                 # After a fork: to close the parent's would wait for a thread that is not here.
                 self._of_parent.append(self._stack)
                 self._stack = ExitStack()
-                self._portal = self._stack.enter_context(start_blocking_portal(name="retentive-sync"))
+                self._portal = self._stack.enter_context(start_blocking_portal(name=_THREAD_NAME))
                 self._pid = os.getpid()
                 atexit.register(self._stop, self._pid)
             return self._portal

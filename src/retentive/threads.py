@@ -153,6 +153,8 @@ class Thread:
         Raises:
             InvalidInput, ReadOnly, Conflict, StoreUnavailable: as `append`.
         """
+        if isinstance(turns, (str, Mapping)):
+            raise InvalidInput("append_many takes a list of turns; append takes one")
         return await self._append([self._new_turn(**_said(turn)) for turn in turns])
 
     async def refresh(self) -> "Thread":

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from retentive import InvalidInput, StoreClosed, sync
+from retentive import Conflict, Event, InvalidInput, StoreClosed, sync
 from retentive.memory import Memory as AsyncMemory
 from retentive.testing.places import KINDS_OF_STORE, Place
 from retentive.threads import Thread as AsyncThread
@@ -224,3 +224,19 @@ print("parent", status, memory.remember("The dog is outside.").content)
     done = run_script(script, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "child 2\nparent 0 The dog is outside.\n"
+
+
+def test_a_subscriber_that_calls_its_memory_is_told_why_it_cannot() -> None:
+    problems: list[Exception] = []
+
+    with sync.Memory(store="memory://") as memory:
+
+        def ask(_: Event) -> None:
+            try:
+                memory.count()
+            except Conflict as error:
+                problems.append(error)
+
+        memory.subscribe(ask)
+        memory.remember("The boiler man is called Sven.")
+    assert "another thread" in str(problems[0])

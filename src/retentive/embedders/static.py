@@ -21,7 +21,8 @@ from retentive.embedders.wordpiece import LONGEST_WORD, WordPiece
 FOLDER = Path(__file__).with_name("static_minilm")
 MAX_CHARACTERS = 16_384  # of a text, for embedding only: what lies beyond is not looked at
 MAX_TOKENS = 2_048  # of those characters
-CACHED_WORDS = 32_768  # about 32 MB when full; then dropped whole
+CACHED_WORDS = 4_096  # about 4 MB when full; then dropped whole
+LEAST_LETTERS = 2.2  # a piece, on average: a single word of smaller pieces has no vector
 
 _THREAD_FROM_CHARACTERS = 20_000  # some 3 ms of work: more would hold up the event loop
 
@@ -67,7 +68,7 @@ class StaticEmbedder:
         return await anyio.to_thread.run_sync(table.texts, texts)
 
     def words(self, words: Sequence[str]) -> Vectors:
-        """One row of unit length for each lower-case word, in order; zeros for a word without pieces."""
+        """One row of unit length for each lower-case word, in order; zeros for one it knows nothing of."""
         return _table(self._folder).words(words)
 
 
@@ -107,18 +108,24 @@ class _Table:
         return unit(sums)
 
     def _each_word(self, words: Sequence[str]) -> Vectors:
-        """What `texts` gives, at a fraction of the cost: most words are one piece."""
+        """What `texts` gives, at a fraction of the cost, as most words are one piece; zeros for crumbs."""
         pieces = [self._pieces.ids(word) for word in words]
         firsts = np.array([ids[0] if ids else 0 for ids in pieces], dtype=np.intp)
         sums = self._rows.take(firsts, axis=0) * self._scales[firsts, None]
-        for at, ids in enumerate(pieces):
+        for at, (word, ids) in enumerate(zip(words, pieces, strict=True)):
             if len(ids) != 1:
-                self._sum(ids, sums[at])
+                self._sum([] if _is_crumbled(word, ids) else ids, sums[at])
         return unit(sums)
 
     def _sum(self, ids: Sequence[int], out: Vectors) -> None:
         tokens = np.array(ids, dtype=np.intp)
-        np.dot(self._scales[tokens], self._rows.take(tokens, axis=0).astype(np.float32), out=out)
+        rows = self._rows.take(tokens, axis=0) * self._scales[tokens, None]
+        np.add.reduce(rows, axis=0, out=out)  # row by row: a product's last bits vary with where rows lie
+
+
+def _is_crumbled(word: str, ids: Sequence[int]) -> bool:
+    """Whether a word of Latin letters breaks into pieces too small to mean anything ("xqzt": x, q, zt)."""
+    return word.isascii() and len(word) < LEAST_LETTERS * len(ids)
 
 
 class _Generation(NamedTuple):

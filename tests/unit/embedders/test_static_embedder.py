@@ -127,6 +127,15 @@ async def test_a_text_that_is_no_string_is_an_embedder_error():
         await embed_checked(StaticEmbedder(), [None], "document")  # pyright: ignore[reportArgumentType]
 
 
+def test_a_word_that_breaks_into_crumbs_has_no_row():
+    """Else any gibberish would be "like" any other rare word."""
+    xqzt, asdkjh, postgresql, invoice = StaticEmbedder().words(["xqzt", "asdkjh", "postgresql", "invoice"])
+    assert not xqzt.any()
+    assert not asdkjh.any()
+    assert not postgresql.any()
+    assert invoice.any()
+
+
 async def test_a_word_has_the_row_of_its_text():
     words = ["invoice", "unbelievableness", "invoice", "ሰላም", "zürich"]
     rows = StaticEmbedder().words(words)

@@ -66,11 +66,21 @@ def test_white_space_around_and_between_changes_neither_key_nor_fact(
     assert same_fact(spaced, text)
 
 
-@given(st.lists(words, min_size=1, max_size=12).map(" ".join))
-def test_case_of_letters_changes_neither_key_nor_fact(text: str) -> None:
-    for variant in (text.upper(), text.title(), text.capitalize()):
+@given(st.lists(words, min_size=3, max_size=12).map(lambda some: " ".join(some).lower()))
+def test_a_capital_at_the_start_and_shouting_change_neither_key_nor_fact(text: str) -> None:
+    for variant in (text.upper(), text[:1].upper() + text[1:]):
         assert text_key(variant) == text_key(text)
         assert same_fact(variant, text)
+
+
+@given(st.lists(words, min_size=2, max_size=12).map(lambda some: " ".join(some).lower()), st.data())
+def test_a_capital_inside_a_sentence_is_another_fact(text: str, data: st.DataObject) -> None:
+    parts = text.split(" ")
+    at = data.draw(st.integers(1, len(parts) - 1))
+    name = " ".join([*parts[:at], parts[at].capitalize(), *parts[at + 1 :]])
+    if name != text and parts.count(parts[at]) == 1:
+        assert text_key(name) != text_key(text)
+        assert not same_fact(name, text)
 
 
 @given(sentences, st.integers(0, 10**6), st.data())

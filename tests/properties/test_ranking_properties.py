@@ -350,8 +350,9 @@ class Recipe:
             if lexical <= 0 and dot(one.vector, asked) <= 0 and cosines[i] <= 0:
                 continue
             score = lexical + self.pairs(i, terms) + self.priors(i, text) + 6.0 * self.dates(i, tail)
-            if i in rated and spread > 1e-5:
-                score += 0.8 * (cosines[i] - mean) / spread  # step 11
+            if i in rated:  # step 11; ours: damped where memories are few or the spread is tiny
+                damped = len(rated) / (len(rated) + 2) / max(spread, 0.02)
+                score += 0.8 * (cosines[i] - mean) * damped
             age_s = max(0.0, (NOW - self.happened(i)).total_seconds())
             score += 0.5 * (2 * one.item.importance - 1) + 0.5 * 2 ** (-age_s / (30 * 86_400))
             found[one.item.id] = score

@@ -14,7 +14,13 @@ MINUTE = timedelta(seconds=60)
 
 
 @pytest.mark.parametrize(
-    "again", ["The ferry leaves at noon.", "the FERRY leaves  at noon", " The ferry leaves at noon "]
+    "again",
+    [
+        "The ferry leaves at noon.",
+        "the ferry leaves  at noon",
+        "THE FERRY LEAVES AT NOON",
+        " The ferry leaves at noon ",
+    ],
 )
 async def test_equal_text_gives_the_memory_that_is_there(memory: Memory, again: str) -> None:
     first = await memory.remember("The ferry leaves at noon.")
@@ -34,7 +40,7 @@ async def test_a_restatement_keeps_the_first_text_and_fields(memory: Memory, clo
 async def test_a_near_wording_is_a_restatement(place: Place) -> None:
     memory = place.open(embedder=ScriptedEmbedder({}, dimensions=2, otherwise=(1, 0)))
     first = await memory.remember("The red boat is moored at the north pier.")
-    assert (await memory.remember("Red boat is moored at a north pier")).id == first.id
+    assert (await memory.remember("By the way, the red boat's moored at the north pier")).id == first.id
     assert await memory.count() == 1
 
 
@@ -176,7 +182,7 @@ async def test_a_batch_merges_what_repeats_in_it(place: Place) -> None:
         "The kettle is red.",
         "the kettle is red",
         "The kettle is not red.",
-        "Kettle is really red",
+        "Please note that the kettle is red",
         "The kettle is red.",
     ]
     items = await memory.remember_many(texts)
@@ -187,7 +193,7 @@ async def test_a_batch_merges_what_repeats_in_it(place: Place) -> None:
 
 async def test_texts_without_a_vector_are_still_merged(place: Place) -> None:
     memory = place.open(embedder=ScriptedEmbedder({}, dimensions=2, otherwise=(0, 0)))
-    items = await memory.remember_many(["zzz", "zzz", "ZZZ"])
+    items = await memory.remember_many(["zzz", "zzz", " zzz. "])
     assert len({item.id for item in items}) == 1
     assert items[0].embedder is None
 

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Final
 
 from retentive.ranking import fact_words as lists
-from retentive.ranking.normal_form import DIGIT, clean, fold_case
+from retentive.ranking.normal_form import DIGIT, clean, ends_as_code, fold_case, keyed, written_forms
 
 NEAR_COSINE: Final = 0.85
 """The least cosine at which a pair is worth asking `same_fact` about.
@@ -30,13 +30,12 @@ LONGEST_COMPARED: Final = 4_000
 def text_key(content: str) -> bytes:
     """Return 16 bytes, equal exactly when two texts are one statement in the same words.
 
-    Ignored: letter case, runs of white space, white space around, a final full stop or exclamation mark, the
-    shape of quotes and hyphens, full and half width, ligatures, invisible marks, canonical composition. Kept:
-    the case of a unit after a number (mW / MW) and of a code such as aGk3X, a question mark, powers and
-    fractions (m² / m2, 1½ / 11/2), signs, and every other mark.
+    Ignored: the capital that begins a sentence, capitals throughout, runs of white space and that around, a
+    final full stop, the shape of quotes and hyphens, full and half width, ligatures, invisible marks,
+    canonical composition. Kept: letter case inside (names, codes, passwords, mW / MW), every other mark,
+    powers and fractions (m² / m2, 1½ / 11/2).
     """
-    folded = fold_case(clean(content))
-    return blake2b(folded.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return blake2b(keyed(clean(content)).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def same_fact(a: str, b: str) -> bool:
@@ -56,23 +55,41 @@ def why_different(a: str, b: str) -> str | None:
 def _compared(a: str, b: str) -> tuple[list[str], list[str]] | None:
     """Return the facts of both texts where they differ, else None."""
     text_a, text_b = clean(a), clean(b)
-    folded_a, folded_b = fold_case(text_a), fold_case(text_b)
-    if folded_a == folded_b:
+    if keyed(text_a) == keyed(text_b):
         return None
-    if max(len(folded_a), len(folded_b)) > LONGEST_COMPARED:
-        return [folded_a], [folded_b]
-    facts_a, facts_b = _facts(text_a, folded_a), _facts(text_b, folded_b)
-    return None if facts_a == facts_b else (facts_a, facts_b)
+    if max(len(text_a), len(text_b)) > LONGEST_COMPARED:
+        return [text_a], [text_b]
+    facts_a, facts_b = _facts(text_a, fold_case(text_a)), _facts(text_b, fold_case(text_b))
+    if facts_a != facts_b:
+        return facts_a, facts_b
+    return _differing_forms(text_a, text_b)
+
+
+def _differing_forms(a: str, b: str) -> tuple[list[str], list[str]] | None:
+    """Return the word that the two texts write in different case inside a sentence, or end differently on."""
+    ends = a[a.rfind(" ") + 1 :], b[b.rfind(" ") + 1 :]
+    if ends_as_code(a) != ends_as_code(b) or (ends_as_code(a) and ends[0] != ends[1]):
+        return [ends[0]], [ends[1]]
+    forms_a, forms_b = written_forms(a), written_forms(b)
+    for word in forms_a.keys() & forms_b.keys():
+        mine, theirs = forms_a[word], forms_b[word]
+        beginning = {word, word.capitalize()}  # what a word that begins a sentence may be elsewhere
+        if mine and theirs and mine != theirs:
+            return sorted(mine), sorted(theirs)
+        if not (mine and theirs) and not (mine | theirs) <= beginning:
+            return sorted(mine) or [word], sorted(theirs) or [word]
+    return None
 
 
 # One word, the mark behind it ("" or one of , : ; . ?), and whether it is capitalised inside a sentence.
-# "," and ":" are harmless, ";" is a comma that parts two facts. (A named tuple is twice as slow.)
+# ":" is harmless, ";" is a comma that parts two facts. (A named tuple is twice as slow.)
 _Word = tuple[str, str, bool]
 
 _OPENING: Final = "\"'(«»¿¡"
 _CLOSING: Final = "\"')»«.,;:!?،؛؟।。"
 _QUOTED: Final = re.compile("[\"`«]|(?:^| )'")
 _HARMLESS_MARKS: Final = frozenset({",", ":"})
+_COLON: Final = frozenset({":"})
 _NO_MARKS: Final[frozenset[str]] = frozenset()
 # As facts, marks begin with a space, which no word does.
 _MARK_FACTS: Final = {",": " ,", ";": " ,", ":": " :", ".": " .", "?": " ?"}
@@ -91,8 +108,8 @@ def _facts(text: str, folded: str) -> list[str]:
     # In a text with a quotation any word may be spoken of, so none is dropped.
     if not lists.ENGLISH.isdisjoint(texts) and not _QUOTED.search(text):
         words = _without_fillers(_without_asides(words)) or words
-    # Behind a negation a comma decides how far it reaches ("not leave, because" / "not leave because").
-    harmless = _HARMLESS_MARKS if lists.NEGATIONS.isdisjoint(texts) else _NO_MARKS
+    # Behind a negation a colon, too, may decide how far it reaches. A comma always may part two things.
+    harmless = _COLON if lists.NEGATIONS.isdisjoint(texts) else _NO_MARKS
     facts: list[str] = []
     for word, mark, _ in words:
         facts.append(word)
@@ -135,7 +152,7 @@ def _split_marks(chunk: str) -> tuple[str, str]:
         lead = len(tail_cut) - len(core)
         if not any(map(str.isalnum, core)):
             if chunk in _LONE_MARKS:
-                return "", ","
+                return "", ":" if chunk == ":" else ","
             return ("", "?") if chunk in {"?", "؟"} else (chunk, "")
     tail = chunk[lead + len(core) :]
     if "?" in tail or "؟" in tail or (";" in tail and _GREEK.match(core[-1:])):
@@ -214,13 +231,12 @@ def _without_fillers(words: list[_Word]) -> list[_Word]:
         if text in lists.DROPPABLE:
             following = words[index + 1][0] if index + 1 < len(words) else ""
             if _is_harmless(word, previous, following):
-                bare = bare and text not in lists.ARTICLES
                 continue
         if bare and verb and previous in lists.GENERIC_LAST:
             kept.append(_generic(word, before, previous))
         else:
             kept.append(word)
-        before, previous, bare, verb = previous, text, True, bare
+        before, previous, bare, verb = previous, text, text not in lists.ARTICLES, bare
     return kept
 
 
@@ -278,7 +294,7 @@ def _unspaced_script() -> re.Pattern[str]:
 @cache
 def _unspaced_mark() -> re.Pattern[str]:
     return re.compile(
-        f"(?<=[{_NO_SPACE}])(?<![{_NUMERAL}])[,;:!\"'()「」『』《》 ]+(?![{_NUMERAL}])"
+        f"(?<=[{_NO_SPACE}])(?<![{_NUMERAL}])[!\"'()「」『』《》 ]+(?![{_NUMERAL}])"
         f"|(?<![{_NUMERAL}]) (?=[{_NO_SPACE}])(?![{_NUMERAL}])"
     )
 

@@ -53,10 +53,10 @@ MENTIONS: Final = _set(
     answered"""
 )
 
-FILLERS: Final = _set("really actually basically honestly please")
+FILLERS: Final = _set("please")
 # "not really" is weaker than "not"; "hard to please" has a verb.
 PLEASE_STAYS_AFTER: Final = _set("not no never to is was are were")
-DROPPABLE: Final = ARTICLES | FILLERS
+DROPPABLE: Final = FILLERS
 
 # A leading phrase goes where a mark sets it off or it ends in "that"; few may trail.
 ASIDES: Final = _phrases(

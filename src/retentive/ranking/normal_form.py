@@ -28,10 +28,18 @@ def _fold_table() -> dict[int, str]:
 
 _FOLD: Final = _fold_table()
 _FOLDABLE: Final = re.compile(f"[{re.escape(''.join(map(chr, _FOLD)))}]")
-_FINAL: Final = ".!。।\u06d4"
+_FINAL: Final = ".。।\u06d4"
 DIGIT: Final = re.compile(r"[\d¼-¾⅐-⅞⁰-⁹₀-₉²³¹]")
 _NUMBERED: Final = re.compile(r"[\d¼-¾⁰-⁹²³¹]\S*(?: ([^\W\d_]{1,5})(?![^\W\d_]))?")
 _GLUED_UNIT: Final = re.compile(r"(?<=\d)(?!(?i:am|pm|st|nd|rd|th)\b)[^\W\d_]{1,3}(?![^\W\d_])")
+_HALF_DAYS: Final = frozenset({"am", "pm", "a.m.", "p.m.", "a.m", "p.m"})
+_SHOUTED_SPACES: Final = 2
+# A capital and then small letters to the end of the word, at the start of the text or of a sentence in it.
+_SENTENCE_START: Final = re.compile(
+    r"(?:^|(?<=[.!?] ))[\"'(]?[^\W\d_](?=[^\W\d_A-Z]*(?:'[a-z]+)?(?:[\s,.:;!?)\"']|$))"
+)
+_CASED_WORD: Final = re.compile(r"[^\s,;:!?\"'()]+")
+_CODE_MARK: Final = re.compile(r"[\^$*+\\|\[\]{}()/=<>@#%&~]")
 _CODE_CASE: Final = re.compile(r"[a-z][A-Z]")
 
 
@@ -50,14 +58,43 @@ def clean(content: str) -> str:
 
 def _without_final_marks(text: str) -> str:
     kept = text.rstrip(_FINAL)
-    tail = text[len(kept) :]
-    if not kept:
+    if not kept or _CODE_MARK.search(kept, kept.rfind(" ") + 1):
         return text
-    if "!" in tail and DIGIT.search(kept, kept.rfind(" ") + 1):
-        return text
-    if kept[-1] == " ":
-        return kept[:-1] if "." not in tail else text
-    return kept
+    return (
+        kept[:-1] if kept[-1] == " " and "." not in text[len(kept) :] else text if kept[-1] == " " else kept
+    )
+
+
+def keyed(text: str) -> str:
+    """Return a clean text as it is told apart: in its case, but for capitals that only begin a sentence.
+
+    Case may be all that differs between two names, codes, paths or passwords. A text all in capitals is
+    taken for a shouted one.
+    """
+    if text.isupper() and text.count(" ") >= _SHOUTED_SPACES:
+        return text.lower()
+    return _SENTENCE_START.sub(lambda match: match[0].lower(), text)
+
+
+def ends_as_code(text: str) -> bool:
+    """Return whether the last word of a clean text ends in "!" or holds signs that no plain word has."""
+    return text.endswith("!") or _CODE_MARK.search(text, text.rfind(" ") + 1) is not None
+
+
+def written_forms(text: str) -> dict[str, set[str]]:
+    """Return the forms in which each word of a clean text is written, by the word in lower case.
+
+    A capital that begins a sentence says nothing: such a word is there without a form of its own.
+    """
+    forms: dict[str, set[str]] = {}
+    begins = {match.start() for match in _SENTENCE_START.finditer(text)}
+    for match in _CASED_WORD.finditer(text):
+        if match[0].lower() in _HALF_DAYS:
+            continue
+        known = forms.setdefault(match[0].lower(), set())
+        if match.start() not in begins:
+            known.add(match[0])
+    return forms
 
 
 def fold_case(text: str) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from retentive.ranking.dates import NamedDate, dates_in
 from retentive.text import Word, fold, tokens, words
 
-MAX_WORDS = 256
+MAX_WORDS = 64
 
 _WHEN = re.compile(
     r"\b(?:when|how long|what (?:date|day|month|year|time)|which (?:year|month|day)"

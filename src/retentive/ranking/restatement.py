@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from retentive.ranking.dedupe import same_fact
+from retentive.ranking.dedupe import LONGEST_COMPARED, same_fact
 from retentive.ranking.near import Near
 from retentive.text import surfaces
 from retentive.types import MemoryItem
@@ -38,5 +38,5 @@ def _same_time(item: MemoryItem, other: MemoryItem) -> bool:
 
 def _alike(one: str, other: str) -> bool:
     """Whether half of the words of one stand in the other; a cosine alone does not make two texts alike."""
-    mine, theirs = set(surfaces(one)), set(surfaces(other))
+    mine, theirs = set(surfaces(one[:LONGEST_COMPARED])), set(surfaces(other[:LONGEST_COMPARED]))
     return 2 * len(mine & theirs) >= min(len(mine), len(theirs))

@@ -19,8 +19,11 @@ from retentive.ranking.view import Floats, IndexView, Mask
 from retentive.ranking.window import NEXT, NEXT_BUT_ONE, Neighbourhood, share
 from retentive.types import Filters
 
-DECIMALS = 6
-_LEAST_SPREAD = 1e-5
+STEP = 2.0**-22
+"""Parts of a score are multiples of this: their sums are exact, in any order and on every Python."""
+
+_LEAST_SPREAD = 0.02
+_FEW = 2
 _ROUNDING = 1e-3
 _MAX_WORDINGS = 8
 _WORDING_GAP = 0.01
@@ -42,11 +45,15 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A memory's id and score, and the parts of the score by name, those of 0 left out; they add up to it."""
+    """A memory's id and score, and the parts of the score by name, those of 0 left out; they add up to it.
+
+    `row` is where it stands in the view that was ranked.
+    """
 
     id: str
     score: float
     why: Mapping[str, float]
+    row: int
 
 
 def rank(view: IndexView, question: Question, profiles: Profiles, wanted: Wanted) -> list[Scored]:
@@ -79,7 +86,7 @@ def _best(total: Floats, rows: NDArray[np.intp], count: int) -> NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class _Exact:
-    """Some rows with the parts of their scores, rounded to `DECIMALS`, and the sums of those."""
+    """Some rows with the parts of their scores, rounded to `STEP`, and the sums of those."""
 
     rows: NDArray[np.intp]
     parts: Mapping[str, NDArray[np.float64]]
@@ -94,7 +101,8 @@ class _Exact:
 
     def scored(self, at: int, ids: Sequence[str]) -> Scored:
         why = {name: float(part[at]) for name, part in self.parts.items() if part[at]}
-        return Scored(ids[int(self.rows[at])], float(self.totals[at]), why)
+        row = int(self.rows[at])
+        return Scored(ids[row], float(self.totals[at]), why, row)
 
 
 def _window(view: IndexView) -> tuple[Neighbourhood, Floats]:
@@ -134,7 +142,9 @@ class _Legs:
 
     def exact(self, rows: NDArray[np.intp]) -> _Exact:
         """The parts of these rows, rounded, so that what is equal scores equal wherever it is stored."""
-        parts = {name: np.round(part[rows].astype(np.float64), DECIMALS) for name, part in self.parts.items()}
+        parts = {
+            name: np.rint(part[rows].astype(np.float64) / STEP) * STEP for name, part in self.parts.items()
+        }
         totals = np.zeros(len(rows))
         for part in parts.values():
             totals += part
@@ -152,7 +162,10 @@ class _Legs:
         self.total += self.parts[name]
 
     def _add_cosine(self, question: Question) -> None:
-        """Add the cosines, in standard deviations from their mean; without a vector a memory stays there."""
+        """Add the cosines, in standard deviations from their mean; without a vector a memory stays there.
+
+        Few memories tell little of how far cosines spread, and a tiny spread is noise: both count for less.
+        """
         view, vectors = self._view, self._view.vectors
         if vectors is None or question.vector is None or len(question.vector) != vectors.shape[1]:
             return
@@ -166,8 +179,8 @@ class _Legs:
             return
         off = (cosines - np.float32(cosines.sum(where=rated, dtype=np.float64) / count)) * rated
         spread = float(np.sqrt(np.dot(off, off) / count))
-        if spread > _LEAST_SPREAD:
-            self._add("cosine", off * np.float32(1.0 / spread), "cosine")
+        scale = count / (count + _FEW) / max(spread, _LEAST_SPREAD)
+        self._add("cosine", off * np.float32(scale), "cosine")
 
     def _windowed(self, own: Floats) -> Floats:
         """The cosines with the window vectors, where the profile asks for them and there are neighbours."""

@@ -168,14 +168,44 @@ Não, pode entrar | Não pode entrar
 그는 고기를 먹는다 | 그는 고기를 안 먹는다
 그는 수영을 한다 | 그는 수영을 못 한다
 그는 차가 있다 | 그는 차가 없다
+The wifi password is Hunter2 | The wifi password is hunter2
+The licence key is ABCD-EFGH | The licence key is abcd-efgh
+The files are in /Home/Bob | The files are in /home/bob
+Start it with -V | Start it with -v
+Set PATH first | Set path first
+The burner leaks CO now | The burner leaks Co now
+He lives with Grace | He lives with grace
+It ships from Turkey | It ships from turkey
+Она любит Надежду | Она любит надежду
+Der gefangene Floh | Der Gefangene floh
+The admin password is Sommer! | The admin password is Sommer
+The pattern is ^a. | The pattern is ^a
+Allergic to peanut, butter and wheat | Allergic to peanut butter and wheat
+Allergic to soy, milk and egg | Allergic to soy milk and egg
+他对花生,酱过敏 | 他对花生酱过敏
+他在北,京东买房 | 他在北京,东买房
+She met the father of Ida | She met a father of Ida
+He ate a turkey | He ate turkey
+Only really urgent calls are allowed | Only urgent calls are allowed
+QZR | qzr
+QZR |   QZR !
+The alarm is on | The  alarm\tis on!
+The office is in the Oslo tower | Office is in Oslo tower
+Ida is the owner of the boat | Ida is owner of the boat
+The band is The Who now | the band is the who now
+Ida really likes jazz | Ida likes jazz
+Ida actually lives in Oslo with her son | Ida lives in Oslo with her son
+Ida likes cats, dogs, and birds | Ida likes cats, dogs and birds
+When it rains, the road is closed | When it rains the road is closed
+Ida (my sister) likes jazz | Ida, my sister, likes jazz
+Le bureau est à Lyon ! | Le bureau est à Lyon
+Когда холодно, кот спит | Когда холодно кот спит
+明天，开会 | 明天开会
 """
 
 SAME = """
-QZR | qzr
 QZR | QZR.
-QZR |   QZR !
 The alarm is on | the alarm is on.
-The alarm is on | The  alarm\tis on!
 Ida said “stop” | Ida said "stop"
 Ida’s dog is ill | Ida's dog is ill
 Dose: 5 µg | Dose: 5 μg
@@ -196,8 +226,6 @@ It's a large house | It is a large house
 She's working in Oslo | She is working in Oslo
 I'll call Ida | I will call Ida
 Ida isnt sure | Ida isn't sure
-The office is in the Oslo tower | Office is in Oslo tower
-Ida is the owner of the boat | Ida is owner of the boat
 Please close the gate when you leave | Close the gate when you leave
 Close the gate when you leave, please | Close the gate when you leave
 Please note that the office is in Oslo | The office is in Oslo
@@ -205,19 +233,13 @@ Note: the office is in Oslo | The office is in Oslo
 As I said, the office is in Oslo | The office is in Oslo
 The office is in Oslo, as I said | The office is in Oslo
 By the way, the office is in Oslo | The office is in Oslo
-The band is The Who now | the band is the who now
 FYI the office is in Oslo | The office is in Oslo
 Hey, by the way, the office is in Oslo | The office is in Oslo
 The office is in Oslo, thanks | The office is in Oslo
-Ida really likes jazz | Ida likes jazz
-Ida actually lives in Oslo with her son | Ida lives in Oslo with her son
 The user prefers email | The user prefers emails
 User prefers email over phone | User prefers emails over phone.
 They like cat | They like cats
 Ida is allergic to nut | Ida is allergic to nuts
-Ida likes cats, dogs, and birds | Ida likes cats, dogs and birds
-When it rains, the road is closed | When it rains the road is closed
-Ida (my sister) likes jazz | Ida, my sister, likes jazz
 Mr. Smith is the owner | Mr Smith is the owner
 The dose: 5 mg | The dose 5 mg
 Salt & pepper are on the table | Salt and pepper are on the table
@@ -225,14 +247,11 @@ Salt & pepper are on the table | Salt and pepper are on the table
 Is the alarm on? | is the alarm on ?
 Das Büro ist in Köln. | das Büro ist in Köln
 ¿Está abierto? | Está abierto?
-Le bureau est à Lyon ! | Le bureau est à Lyon
 Les bureaux sont : rouges | Les bureaux sont: rouges
 Мой кот любит рыбу | мой кот любит рыбу.
-Когда холодно, кот спит | Когда холодно кот спит
 वह मांस खाता है। | वह मांस खाता है
 明天开会。 | 明天开会
 我用Python写代码 | 我用 Python 写代码
-明天，开会 | 明天开会
 京都に住んでいます。 | 京都に住んでいますよ
 ｶﾞﾗｽが好きです | ガラスが好きです
 เขากินเนื้อครับ | เขากินเนื้อ
@@ -268,7 +287,7 @@ def test_the_tables_are_as_long_as_promised() -> None:
     assert len(_pairs(SAME)) >= 50
 
 
-@pytest.mark.parametrize("variant", [" QZR ", "qzr", "QZR.", "QZR!", "\n QZR\t", "ＱＺＲ", "Q\u200bZR"])
+@pytest.mark.parametrize("variant", [" QZR ", "QZR.", "\n QZR\t", "ＱＺＲ", "Q\u200bZR"])
 def test_one_name_in_many_spellings_has_one_key(variant: str) -> None:
     assert text_key(variant) == text_key("QZR")
 
@@ -323,7 +342,6 @@ def test_what_compatibility_folding_would_merge_has_two_keys(a: str, b: str) -> 
         ("Ann owes Bob", "Bob owes Ann", "order differs"),
         ("Is it on?", "Is it on", "question / statement"),
         ("", "Ida", "words differ: (none) / ida"),
-        ("Ida likes the cold", "Ida likes cold", "articles differ"),
         ("Ida likes tea", "Ida likes coffee", "words differ: tea / coffee"),
         ("The area is 5 * 3", "The area is 5 3", "words differ: * / (none)"),
     ],

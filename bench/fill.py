@@ -71,7 +71,7 @@ async def many_scopes(plan: Plan, scopes: int, each: int) -> tuple[str, list[str
 
     Kept between runs. The users share a stock of 50,000 texts, a hundred a user: no scope has one twice.
     """
-    path = plan.kept / f"retentive-bench-{scopes}x{each}-{plan.seed}.db"
+    path = plan.kept / f"retentive-bench-{scopes}x{each}-{plan.seed}-{shared().name}.db"
     texts = sentences(min(50_000, scopes * each), seed=plan.seed)
     done = path.with_suffix(f".{_DONE}")
     if not done.exists():

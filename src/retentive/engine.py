@@ -6,8 +6,9 @@ Memory imports this when the first one is made: numpy comes with it, and `import
 from dataclasses import dataclass
 
 from retentive.clock import Clock
-from retentive.embedders.base import Embedder, fingerprint, resolve, word_vectors
+from retentive.embedders.base import CosineWeight, Embedder, fingerprint, resolve, word_vectors
 from retentive.indexes import ScopeIndexes
+from retentive.ranking.profiles import RECALL, Profiles
 from retentive.reads import Reader
 from retentive.stores.base import MemoryStore
 from retentive.writes import Writer
@@ -20,6 +21,11 @@ class Engine:
     embedder: Embedder
     reader: Reader
     writer: Writer
+
+
+def default_profiles(embedder: Embedder) -> Profiles:
+    """How recall weighs with this embedder: `RECALL`, with the embedder's own `cosine_weight` if any."""
+    return RECALL.with_cosine(embedder.cosine_weight) if isinstance(embedder, CosineWeight) else RECALL
 
 
 def assemble(store: MemoryStore, embedder: str | Embedder | None, clock: Clock) -> Engine:

@@ -98,7 +98,7 @@ class _Follower:
         self.nbytes = EMPTY_INDEX_BYTES
         self.accounted = 0
         self._index = ScopeIndex(word_vectors, fingerprint)
-        self._view = self._index.view()
+        self._view: IndexView | None = None
         self._waiting: list[IndexRow] = []
         self._newest = ""
         self._scope = scope
@@ -150,6 +150,8 @@ class _Follower:
         with self._lock:
             if self._waiting and (compared is None or self._has_near(compared)):
                 self._take_in(None)
+            if self._view is None:
+                self._view = self._index.view()
             return self._view
 
     def _has_near(self, compared: Vectors) -> bool:

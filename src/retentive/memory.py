@@ -15,7 +15,7 @@ from retentive.drafts import DEFAULT_LIFETIMES, Lifetimes, NewMemory
 from retentive.errors import InvalidInput, StoreClosed
 from retentive.events import Event, EventType, Subscriber, Subscribers
 from retentive.home import home
-from retentive.ranking.profiles import RECALL, Profiles
+from retentive.ranking.profiles import Profiles
 from retentive.recall import Recall
 from retentive.receipts import receipt_of
 from retentive.stores.base import MemoryStore
@@ -47,15 +47,18 @@ class Memory:
         namespace: the tenant; nothing ever crosses from one namespace to another.
         store: `sqlite:///file.db`, `file:///folder`, `memory://`, or a store of your own, which you close
             yourself. None is RETENTIVE_URL, else `memory.db` in RETENTIVE_HOME or `./.retentive`.
-        embedder: an Embedder, or the name of one; None is the one that ships with the package.
+        embedder: an Embedder, or the name of one: "minilm" and "e5" need the extra of their name. None is the
+            one that ships with the package.
         name: what events call this Memory; None is the namespace.
         lifetimes: how long memories of a kind live that do not say so themselves. Kinds left out live on.
-        profiles: how recall weighs what it finds.
+        profiles: how recall weighs what it finds; None is `ranking.profiles.RECALL`, with the embedder's own
+            `cosine_weight` where it has one.
         clock: the time, aware; for tests.
         new_id: makes ids that sort by time; for tests.
 
     Raises:
-        InvalidInput: the namespace is not a plain name, or store or embedder is not known.
+        InvalidInput: the namespace is not a plain name, or store or embedder is not known, or the embedder's
+            extra is not installed.
 
     Example:
         >>> import asyncio
@@ -77,23 +80,23 @@ class Memory:
         embedder: "str | Embedder | None" = None,
         name: str | None = None,
         lifetimes: Lifetimes = DEFAULT_LIFETIMES,
-        profiles: Profiles = RECALL,
+        profiles: Profiles | None = None,
         clock: Clock = utc_now,
         new_id: NewId = new_id,
     ) -> None:
-        from retentive.engine import assemble
+        from retentive.engine import assemble, default_profiles
 
         self.namespace = Scope(namespace).namespace
         self.name = name or self.namespace
         self._owns_store = store is None or isinstance(store, str)
         self._store = open_store(store, home=home())
         self._lifetimes = lifetimes
-        self._profiles = profiles
         self._clock = clock
         self._new_id = new_id
         self._subscribers = Subscribers()
         self._closed = False
         self._engine = assemble(self._store, embedder, clock)
+        self._profiles = profiles or default_profiles(self._engine.embedder)
 
     async def __aenter__(self) -> Self:
         """Open the store now, so that a store that cannot open fails here.
@@ -153,11 +156,12 @@ class Memory:
     ) -> MemoryItem:
         """The memory, durable. If the scope states the same in this kind already, that memory.
 
-        "The same" is equal text up to case, spaces and a final full stop, or wording so close that no number,
-        date, name, unit, negation or other word that carries a fact differs, valid for the same time. A
-        memory that differs in one is stored and linked to the other by `near`. A second call with the same
-        `key` gives the first's memory. One that is stated again stays as it is, but for `expires_at` where
-        the new call asks to keep it longer.
+        "The same" is equal text up to the capital that begins a sentence, spaces and a final full stop, or
+        wording so close that no number, date, name, unit, negation or other word that carries a fact differs,
+        valid for the same time. A memory that differs in one is stored and linked to the other by `near`.
+        One that is stated again stays as it is, but for `expires_at` where the new call asks to keep it
+        longer. A second call with the same `key` gives the first's memory, whatever its kind; a call that
+        only stated again what was there leaves no key.
 
         Args:
             content: the statement, as it is to be read later; at most 1,000,000 characters.
@@ -211,6 +215,8 @@ class Memory:
         Raises:
             InvalidInput, EmbedderError, StoreError: as `remember`; earlier batches were written.
         """
+        if isinstance(memories, (str, NewMemory)):
+            raise InvalidInput("remember_many takes a list of memories; remember takes one")
         new = [NewMemory(content=m) if isinstance(m, str) else m for m in memories]
         for draft in new:
             if not isinstance(draft, NewMemory):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -238,6 +244,7 @@ class Memory:
         success: bool | None = None,
         limit: int = 10,
         min_score: float | None = None,
+        min_confidence: float | None = None,
     ) -> Recall:
         """What bears on the query, best first: what an agent's context is fed.
 
@@ -257,6 +264,10 @@ class Memory:
             success: only episodes with this outcome.
             limit: 0 to 1,000.
             min_score: only hits that score this much; scores have no fixed scale.
+            min_confidence: 0 to 1; give no hits where the Recall's `confidence` is below, and say so in its
+                `abstained`; 0 only works it out. It guesses whether the memories speak of the question's
+                subject at all: .2 is a careful start. It cannot tell that a question on a subject which does
+                come up has no answer there, nor that what it asks about one person was said of another.
 
         Raises:
             InvalidInput: an argument cannot be used.
@@ -272,6 +283,7 @@ class Memory:
             filters=filters,
             limit=checks.check_limit("limit", limit),
             min_score=checks.check_score("min_score", min_score),
+            min_confidence=checks.check_share("min_confidence", min_confidence),
         )
         return await self._ask("recall", asked, self._profiles)
 
@@ -289,10 +301,12 @@ class Memory:
         limit: int = 20,
         offset: int = 0,
         min_score: float | None = None,
+        min_confidence: float | None = None,
     ) -> Recall:
         """What the query finds, best first, by relevance alone: a plain look-up for people and programs.
 
-        As `recall`, but importance and recency do not count. `offset` skips that many hits, for pages.
+        As `recall`, but importance and recency do not count. `offset` skips that many hits, for pages, and
+        does not change the confidence.
 
         Raises:
             InvalidInput: an argument cannot be used.
@@ -308,6 +322,7 @@ class Memory:
             limit=checks.check_limit("limit", limit),
             offset=checks.check_limit("offset", offset, maximum=1_000_000),
             min_score=checks.check_score("min_score", min_score),
+            min_confidence=checks.check_share("min_confidence", min_confidence),
         )
         return await self._ask("search", asked, self._profiles.relevance_only())
 

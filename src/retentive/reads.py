@@ -7,7 +7,9 @@ from retentive.clock import Clock
 from retentive.drafts import MAX_EMBEDDED_CHARS, clean_query
 from retentive.embedders.base import Embedder, Vectors, embed_checked
 from retentive.errors import EmbedderError
+from retentive.gathering import Turns
 from retentive.indexes import ScopeIndexes
+from retentive.ranking.confidence import rank_and_judge
 from retentive.ranking.filters import of_kinds, passing
 from retentive.ranking.profiles import Profiles
 from retentive.ranking.question import question
@@ -19,7 +21,7 @@ from retentive.tokens import truncate
 from retentive.types import Filters, MemoryHit, MemoryItem, MemoryKind, Page, Query, Scope
 
 MAX_QUERY_CHARS = 4_000
-INLINE_ROWS = 1_000
+INLINE_TOKENS = 20_000
 
 
 class Reader:
@@ -30,6 +32,7 @@ class Reader:
         self._embedder = embedder
         self._indexes = indexes
         self._clock = clock
+        self._turns = Turns()
 
     async def ask(self, asked: Query, profiles: Profiles) -> Recall:
         """The hits of a query, best first."""
@@ -37,18 +40,28 @@ class Reader:
         text = truncate(clean_query(asked.text), MAX_QUERY_CHARS)
         view = await self._indexes.view(asked.scope)
         if not len(view) or not asked.limit or not text.strip():
-            return Recall((), query=asked.text, degraded=degraded)
+            sure = None if asked.min_confidence is None or not asked.limit else 0.0
+            return Recall(
+                (), query=asked.text, degraded=degraded, confidence=sure, abstained=_abstains(asked, sure)
+            )
         vector = await self._embed(text, degraded)
         if view.foreign_vectors:
             degraded["vector"] = (
                 f"{view.foreign_vectors} of {len(view)} memories have vectors of another embedder than "
                 f"{self._embedder.name}; they are found by their words alone"
             )
-        if len(view) <= INLINE_ROWS:
-            scored = self._rank(view, text, vector, asked, profiles)
+        if len(view.tokens) <= INLINE_TOKENS:
+            async with self._turns.turn():
+                scored, sure = self._rank(view, text, vector, asked, profiles)
         else:
-            scored = await asyncio.to_thread(self._rank, view, text, vector, asked, profiles)
-        return Recall(await self._hits(asked.scope, scored), query=asked.text, degraded=degraded)
+            scored, sure = await asyncio.to_thread(self._rank, view, text, vector, asked, profiles)
+        return Recall(
+            await self._hits(asked.scope, scored),
+            query=asked.text,
+            degraded=degraded,
+            confidence=sure,
+            abstained=_abstains(asked, sure),
+        )
 
     async def _embed(self, text: str, degraded: dict[str, str]) -> Vectors | None:
         try:
@@ -60,7 +73,8 @@ class Reader:
 
     def _rank(
         self, view: IndexView, text: str, vector: Vectors | None, asked: Query, profiles: Profiles
-    ) -> list[Scored]:
+    ) -> tuple[list[Scored], float | None]:
+        """The hits, none where it abstains, and the confidence where it is asked for."""
         wanted = Wanted(
             now=self._clock(),
             filters=asked.filters,
@@ -68,7 +82,11 @@ class Reader:
             offset=asked.offset,
             min_score=asked.min_score,
         )
-        return rank(view, question(text, vector), profiles, wanted)
+        prepared = question(text, vector)
+        if asked.min_confidence is None:
+            return rank(view, prepared, profiles, wanted), None
+        scored, sure = rank_and_judge(view, prepared, profiles, wanted)
+        return ([] if _abstains(asked, sure) else scored), sure
 
     async def _hits(self, scope: Scope, scored: Sequence[Scored]) -> list[MemoryHit]:
         stored = await self._store.get(scope, [one.id for one in scored]) if scored else []
@@ -106,3 +124,7 @@ class Reader:
     async def _passing(self, scope: Scope, filters: Filters) -> list[str]:
         view = await self._indexes.view(scope)
         return [view.ids[row] for row in passing(view, filters, self._clock()).nonzero()[0].tolist()]
+
+
+def _abstains(asked: Query, sure: float | None) -> bool:
+    return sure is not None and asked.min_confidence is not None and sure < asked.min_confidence

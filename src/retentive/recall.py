@@ -10,15 +10,27 @@ from retentive.types import MemoryHit
 class Recall(Sequence[MemoryHit]):
     """Hits, best first. Equal to a list of the same hits, so `== []` says that nothing was found.
 
-    `degraded` names each leg that could not take part and why; it is empty when all did.
+    `degraded` names each leg that could not take part and why; it is empty when all did. `confidence` is from
+    0 to 1 how likely the memories speak of what was asked; None where no `min_confidence` was passed.
+    `abstained` says that it was below that, and so there are no hits.
     """
 
-    __slots__ = ("_hits", "degraded", "query")
+    __slots__ = ("_hits", "abstained", "confidence", "degraded", "query")
 
-    def __init__(self, hits: Sequence[MemoryHit], *, query: str, degraded: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        hits: Sequence[MemoryHit],
+        *,
+        query: str,
+        degraded: Mapping[str, str],
+        confidence: float | None = None,
+        abstained: bool = False,
+    ) -> None:
         self._hits = tuple(hits)
         self.query = query
         self.degraded = dict(degraded)
+        self.confidence = confidence
+        self.abstained = abstained
 
     @overload
     def __getitem__(self, index: int) -> MemoryHit: ...
@@ -53,8 +65,7 @@ class Recall(Sequence[MemoryHit]):
     def __repr__(self) -> str:
         found = ", ".join(f"{hit.content[:40]!r} {hit.score:.2f}" for hit in self._hits[:3])
         more = "" if len(self._hits) <= 3 else f", ... {len(self._hits) - 3} more"
-        return (
-            f"Recall([{found}{more}])"
-            if not self.degraded
-            else f"Recall([{found}{more}], degraded={self.degraded})"
-        )
+        said = f", confidence={self.confidence:.2f}" if self.confidence is not None else ""
+        said += ", abstained=True" if self.abstained else ""
+        said += f", degraded={self.degraded}" if self.degraded else ""
+        return f"Recall([{found}{more}]{said})"

@@ -96,8 +96,10 @@ def stem(surface: str) -> str:
 
 def stems(surfaces: Sequence[str]) -> list[str]:
     """The stem of each folded word, in order."""
-    known = _stem_of.get
-    return [known(surface) or stem(surface) for surface in surfaces]
+    found = list(map(_stem_of.get, surfaces))
+    if None not in found:
+        return cast("list[str]", found)
+    return [known or stem(surface) for known, surface in zip(found, surfaces, strict=True)]
 
 
 _stem_of: dict[

@@ -148,6 +148,7 @@ class Query:
     limit: int = 10
     offset: int = 0
     min_score: float | None = None
+    min_confidence: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -55,9 +55,7 @@ class Writer:
     ) -> Remembered:
         """Store each draft that is not there already. All are checked before any is written."""
         now = self._clock()
-        items = await _pure(
-            len(new), lambda: [drafts.make_item(draft, scope, now, lifetimes, new_id) for draft in new]
-        )
+        items = await _pure(len(new), lambda: drafts.make_items(new, scope, now, lifetimes, new_id))
         if len(items) == 1:
             kept = [await self._together.ask(scope, (items[0], new[0].key, now))]
         else:
@@ -226,7 +224,8 @@ class Writer:
         found = [got for got in await self._store.get(scope, ids) if got is not None]
         if not found:
             return []
-        written = await self._store.write(Changes(scope=scope, deletes=[got.item.id for got in found]))
+        newest_first = sorted((got.item.id for got in found), reverse=True)  # links lead to older ones
+        written = await self._store.write(Changes(scope=scope, deletes=newest_first))
         deleted = set(written.deleted)
         return [got for got in found if got.item.id in deleted]
 

@@ -57,11 +57,27 @@ def test_what_is_remembered_is_recalled_listed_counted_and_shown(cli: Cli, here:
     assert (stats["memories"], stats["scopes"]) == (1, [{"user_id": "ben", "memories": {"episodic": 1}}])
 
 
+def test_a_question_about_something_else_is_answered_with_nothing_when_asked_so(here: Cli) -> None:
+    for text in ("Ben plays the violin in an orchestra.", "The kitchen was painted green."):
+        here("remember", text)
+    for verb in ("recall", "search"):
+        off = here(verb, "Did the committee approve the tax law?", "--min-confidence", "0.3", "--json").json()
+        assert (off["hits"], off["abstained"]) == ([], True)
+        assert 0 <= off["confidence"] < 0.3
+        on = here(verb, "Who plays the violin?", "--min-confidence", "0.3", "--json").json()
+        assert (on["hits"][0]["content"][:3], on["abstained"]) == ("Ben", False)
+        assert {"confidence", "abstained"}.isdisjoint(here(verb, "violin", "--json").json())
+    told = here("recall", "Did the committee approve the tax law?", "--min-confidence", "0.3")
+    assert told.out == "nothing found\n"
+    assert told.err.startswith("confidence 0.")
+    assert told.err.endswith(": too low\n")
+
+
 def test_plain_output_is_for_people(here: Cli) -> None:
     first = here("remember", "The kettle is blue.")
     memory_id = first.out.split()[-1]
     assert first.out == f"remembered {memory_id}\n"
-    assert here("remember", "the kettle is BLUE").out == f"known already, not stored twice {memory_id}\n"
+    assert here("remember", "THE KETTLE IS BLUE").out == f"known already, not stored twice {memory_id}\n"
     other = here("remember", "The kettle is not blue.")
     assert f"both are kept: {memory_id} says 'The kettle is blue.'" in other.err
     found = here("recall", "kettle", "--why")
@@ -159,6 +175,7 @@ def test_api_1_a_limit_may_be_written_in_several_ways_and_zero_is_none(here: Cli
         (["remember", "x", "--store", "mysql://u:secret@h/db"], "unknown kind of store 'mysql'"),
         (["recall", "x", "--since", "yesterday"], "since must be a time like"),
         (["recall", "x", "--min-score", "inf"], "min-score must be a finite number"),
+        (["recall", "x", "--min-confidence", "1.5"], "min_confidence must be from 0 to 1"),
         (["recall", "x", "--user", " "], "user_id"),
         (["recall", "x", "--nope"], "No such option: --nope"),
         (["recall"], "Missing argument 'QUERY'"),

@@ -131,6 +131,20 @@ def test_an_absent_peer_is_named_and_the_others_run(
     assert "macro" in found["peers"]["bm25"]
 
 
+def test_the_confidence_is_measured_with_the_questions_of_another_corpus(here: Cli, data: Path) -> None:
+    args = ("bench", "recall", "--data", str(data), "--confidence")
+    run = here(*args, "--json").json()
+    found = run["confidence"]
+    assert (found["answered"], found["off_topic"]) == (6, 6)
+    assert found["auc"] == 0.5, "both corpora hold the same"
+    assert list(found["below"]) == ["0.1", "0.2", "0.3", "0.4", "0.5"]
+    assert all(row["lost"] == row["caught"] for row in found["below"].values())
+    assert "peers" not in run
+    told = here(*args)
+    assert "min_confidence (AUC 0.50)" in told.out
+    assert [line.split()[0] for line in told.out.splitlines()[-5:]] == list(found["below"])
+
+
 def test_the_seed_fixes_everything_but_the_times(here: Cli, data: Path) -> None:
     def measured(seed: str) -> Any:
         found = here("bench", "recall", "--data", str(data), "--seed", seed, "--json").json()
@@ -177,6 +191,7 @@ def test_a_bad_line_is_named_and_nothing_is_measured(here: Cli, data: Path) -> N
         (("--peer", "oracle"), "no peer is called 'oracle'"),
         (("--embedder", "oracle"), "no embedder is called 'oracle'"),
         (("--store", "redis://"), "later release"),
+        (("--confidence", "--corpus", "one"), "questions of another corpus"),
         (("--seed", "x"), "seed must be a whole number"),
         (("--plot", "picture.svg"), "writes a .png file"),
         (("--plot", "nowhere/picture.png"), "there is no folder"),

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 
 import pytest
 
-from retentive.gathering import Gathering
+from retentive.gathering import Gathering, Turns
 
 
 class Work:
@@ -121,3 +121,29 @@ def test_a_loop_that_ends_leaves_no_caller_waiting_and_the_next_loop_free():
 
     asyncio.run(leave())
     assert not gathering._waiting  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_turns_leave_room_for_other_tasks_in_between() -> None:
+    turns, order = Turns(), list[str]()
+
+    async def work(name: str) -> None:
+        async with turns.turn():
+            order.append(name)
+
+    async def other() -> None:
+        for _ in range(4):
+            order.append("other")
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(work(name) for name in "abcd"), other())
+    assert [name for name in order if name != "other"] == ["a", "b", "c", "d"]
+    assert order.index("other") < order.index("b")
+
+
+async def test_a_turn_that_fails_is_given_on() -> None:
+    turns = Turns()
+    with pytest.raises(ValueError, match="first"):
+        async with turns.turn():
+            raise ValueError("first")
+    async with turns.turn():
+        pass

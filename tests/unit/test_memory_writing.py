@@ -351,3 +351,15 @@ async def test_the_last_write_wins_only_over_what_it_read(memory: Memory) -> Non
     assert sorted(type(answer).__name__ for answer in answers) == ["Conflict", "MemoryItem"]
     assert any(isinstance(answer, Conflict) for answer in answers)
     assert await memory.count() == 2
+
+
+async def test_one_text_is_no_list_of_memories(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="remember takes one"):
+        await memory.remember_many("hey")
+    assert await memory.count() == 0
+
+
+async def test_the_error_of_a_batch_says_which_memory(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="memory 2 of 3: content is empty"):
+        await memory.remember_many(["a fact", " ", "another"])
+    assert await memory.count() == 0

@@ -28,6 +28,13 @@ async def recall(  # noqa: PLR0913 - the options of a command
     ablate: Annotated[
         bool, typer.Option("--ablate", help="Also leave out each part of the ranking in turn.")
     ] = False,
+    confidence: Annotated[
+        bool,
+        typer.Option(
+            "--confidence",
+            help="Also ask each corpus the questions of another: what min_confidence would do.",
+        ),
+    ] = False,
     peer: Annotated[
         list[str] | None,
         typer.Option(help=f"Also ask this one; repeat for more: {', '.join(PEERS)}.", metavar="NAME"),
@@ -52,6 +59,7 @@ async def recall(  # noqa: PLR0913 - the options of a command
         corpora=corpus or (),
         audited=audited,
         ablate=ablate,
+        confidence=confidence,
         peers=peer or (),
         plot=plot,
         store=store,

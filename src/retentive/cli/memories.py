@@ -98,6 +98,7 @@ async def recall(  # noqa: PLR0913 - the parts of a question
     until: options.Until = None,
     as_of: options.AsOf = None,
     min_score: options.MinScore = None,
+    min_confidence: options.MinConfidence = None,
     why: options.Why = False,
 ) -> Answer:
     """What bears on a question, best first, with importance and recency: what an agent would be told."""
@@ -112,6 +113,7 @@ async def recall(  # noqa: PLR0913 - the parts of a question
             as_of=options.optional(options.moment, "as-of", as_of),
             limit=options.whole_number("limit", limit),
             min_score=options.optional(options.number, "min-score", min_score),
+            min_confidence=options.optional(options.number, "min-confidence", min_confidence),
         )
         return await _found(memory, where, found, why=why)
 
@@ -127,6 +129,7 @@ async def search(  # noqa: PLR0913 - the parts of a question
     until: options.Until = None,
     as_of: options.AsOf = None,
     min_score: options.MinScore = None,
+    min_confidence: options.MinConfidence = None,
     why: options.Why = False,
 ) -> Answer:
     """What the words find, best first, by relevance alone."""
@@ -142,18 +145,21 @@ async def search(  # noqa: PLR0913 - the parts of a question
             limit=options.whole_number("limit", limit),
             offset=options.whole_number("offset", offset, maximum=1_000_000),
             min_score=options.optional(options.number, "min-score", min_score),
+            min_confidence=options.optional(options.number, "min-confidence", min_confidence),
         )
         return await _found(memory, where, found, why=why)
 
 
 async def _found(memory: Memory, where: Where, found: Recall, *, why: bool) -> Answer:
     hint = None if found else await empty_hint(memory, where)
+    notes = [f"{leg}: {reason}" for leg, reason in found.degraded.items()]
+    if found.confidence is not None:
+        notes.append(f"confidence {found.confidence:.2f}" + (": too low" if found.abstained else ""))
 
     def show(out: Console) -> None:
         print_hits(out, found, why=why) if found else out.print("nothing found")
 
-    degraded = tuple(f"{leg}: {reason}" for leg, reason in found.degraded.items())
-    return Answer(data=recall_to_dict(found), show=show, notes=degraded, hint=hint)
+    return Answer(data=recall_to_dict(found), show=show, notes=tuple(notes), hint=hint)
 
 
 async def empty_hint(memory: Memory, where: Where) -> str | None:

@@ -52,6 +52,14 @@ Limit = Annotated[str, typer.Option(help=f"At most this many, 0 to {checks.MAX_L
 MinScore = Annotated[
     str | None, typer.Option("--min-score", help="Only hits that score this much.", metavar="NUMBER")
 ]
+MinConfidence = Annotated[
+    str | None,
+    typer.Option(
+        "--min-confidence",
+        help="0 to 1: find nothing when it is less sure than this that the memories speak of it at all.",
+        metavar="NUMBER",
+    ),
+]
 Why = Annotated[bool, typer.Option("--why", help="Show the parts that add up to each score.")]
 
 

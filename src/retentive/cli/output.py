@@ -162,9 +162,12 @@ def hit_to_dict(hit: MemoryHit) -> dict[str, Json]:
 
 
 def recall_to_dict(recall: Recall) -> dict[str, Json]:
-    """The recall as a JSON object."""
-    return {
+    """The recall as a JSON object; `confidence` and `abstained` are there where it was asked for."""
+    found: dict[str, Json] = {
         "query": recall.query,
         "hits": [hit_to_dict(hit) for hit in recall],
         "degraded": dict(recall.degraded),
     }
+    if recall.confidence is not None:
+        found |= {"confidence": round(recall.confidence, 4), "abstained": recall.abstained}
+    return found

@@ -1,5 +1,6 @@
 """What an embedder is, and the one gate that every embedder's answer passes before it is used."""
 
+import importlib
 from collections.abc import Sequence
 from typing import Literal, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -12,6 +13,7 @@ Vectors: TypeAlias = NDArray[np.float32]
 EmbedKind: TypeAlias = Literal["document", "query"]
 
 DEFAULT = "static"
+EXTRAS = ("minilm", "e5")  # each in the module and behind the extra of its name
 _UNIT = 1e-6  # of a squared length: what rounding to float32 leaves
 
 
@@ -45,16 +47,26 @@ class WordVectors(Protocol):
         ...
 
 
+@runtime_checkable
+class CosineWeight(Protocol):
+    """The extra word of an embedder on how much its cosines should count in recall (see RankingProfile)."""
+
+    @property
+    def cosine_weight(self) -> float:
+        """The weight that the default profiles of a Memory take, in place of their own."""
+        ...
+
+
 def fingerprint(embedder: Embedder) -> str:
     """The mark that a stored vector carries: "name/dimensions"."""
     return f"{embedder.name}/{embedder.dimensions}"
 
 
 def resolve(spec: str | Embedder | None) -> Embedder:
-    """The embedder that `spec` means; None and "static" are the default, one shared instance a process.
+    """The embedder that `spec` means; None and "static" are the default. A name gives one shared instance.
 
     Raises:
-        InvalidInput: No embedder has that name.
+        InvalidInput: No embedder has that name, or its extra is not installed.
     """
     if spec is not None and not isinstance(spec, str):
         return spec
@@ -62,7 +74,11 @@ def resolve(spec: str | Embedder | None) -> Embedder:
         from retentive.embedders.static import shared
 
         return shared()
-    raise InvalidInput(f"no embedder is called {spec!r}; give {DEFAULT!r}, or an Embedder object")
+    if spec in EXTRAS:
+        module = importlib.import_module(f"retentive.embedders.{spec}")
+        return cast("Embedder", module.shared())
+    names = ", ".join(map(repr, (DEFAULT, *EXTRAS)))
+    raise InvalidInput(f"no embedder is called {spec!r}; give {names}, or an Embedder object")
 
 
 def word_vectors(embedder: Embedder) -> WordVectors:

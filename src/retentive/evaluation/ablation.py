@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from retentive.engine import default_profiles
 from retentive.errors import InvalidInput
 from retentive.evaluation.contenders import Retentive, Reweighted
 from retentive.ranking.profiles import RECALL, Profiles
@@ -45,4 +46,5 @@ def without(part: str, profiles: Profiles = RECALL) -> Profiles:
 
 def ablated(base: Retentive) -> list[Reweighted]:
     """A contender for each part, with the part's name, that lacks it."""
-    return [Reweighted(part, base, without(part)) for part in PARTS]
+    profiles = default_profiles(base.embedder)
+    return [Reweighted(part, base, without(part, profiles)) for part in PARTS]

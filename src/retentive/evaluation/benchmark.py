@@ -12,12 +12,13 @@ from typing import TypeAlias
 
 from retentive._version import __version__
 from retentive.embedders.base import Embedder, resolve
+from retentive.engine import default_profiles
 from retentive.evaluation import ablation, dataset, peers, plot
+from retentive.evaluation.abstention import Doubting
 from retentive.evaluation.contenders import Contender, Retentive
 from retentive.evaluation.dataset import Dataset
 from retentive.evaluation.report import Measured, Report
 from retentive.evaluation.run import run, steps
-from retentive.ranking.profiles import RECALL
 from retentive.stores.base import MemoryStore
 from retentive.stores.urls import open_store
 
@@ -33,6 +34,7 @@ class Wish:
         corpora: only these; empty is all.
         audited: judge by `evidence_audit` where a question has it.
         ablate: also leave out each part of the ranking in turn.
+        confidence: also measure what `min_confidence` would lose and catch.
         peers: names of `peers.PEERS`, or "all".
         plot: where to draw the chart; None draws none.
         store: URL of the store to measure on; None is SQLite in a temporary folder.
@@ -44,6 +46,7 @@ class Wish:
     corpora: Sequence[str] = ()
     audited: bool = False
     ablate: bool = False
+    confidence: bool = False
     peers: Sequence[str] = ()
     plot: Path | None = None
     store: str | None = None
@@ -71,7 +74,8 @@ async def benchmark(wish: Wish, progress: Progress) -> Report:
             own = Retentive(store, embedder)
             parts: list[Contender] = [*ablation.ablated(own)] if wish.ablate else []
             others = [peers.PEERS[name].make(embedder, _made(folder / name)) for name in names]
-            contenders = [own, *parts, *others]
+            doubting = Doubting(own, loaded.corpora) if wish.confidence else None
+            contenders = [own, *parts, *others, *([doubting] if doubting else [])]
             with progress(steps(loaded.corpora, len(contenders))) as advance:
                 outcomes = await run(loaded.corpora, contenders, advance)
         finally:
@@ -83,7 +87,8 @@ async def benchmark(wish: Wish, progress: Progress) -> Report:
         profile=_profile(store, embedder),
         seed=wish.seed,
         parts=outcomes[1 : 1 + len(parts)],
-        peers=[Measured.of(outcome, wish.seed) for outcome in outcomes[1 + len(parts) :]],
+        peers=[Measured.of(one, wish.seed) for one in outcomes[1 + len(parts) :][: len(others)]],
+        confidence=doubting.curve if doubting else None,
         left_out=left_out,
     )
     if wish.plot is not None:
@@ -124,9 +129,10 @@ def _versions(names: Sequence[str]) -> dict[str, str]:
 
 
 def _profile(store: MemoryStore, embedder: Embedder) -> dict[str, str]:
+    profiles = default_profiles(embedder)
     return {
-        "turns": RECALL.turns.name,
-        "others": RECALL.others.name,
+        "turns": profiles.turns.name,
+        "others": profiles.others.name,
         "embedder": embedder.name,
         "store": store.url.partition("://")[0],
     }

@@ -62,6 +62,15 @@ class Retentive:
             self.rows.setdefault(item.id, []).append(row.id)
         self.restated += len(corpus.rows) - len(self.rows)
 
+    @property
+    def memory(self) -> Memory:
+        """The Memory of the corpus that it has remembered.
+
+        Raises:
+            RuntimeError: there is none.
+        """
+        return _opened(self._memory)
+
     async def recall(self, question: str, limit: int) -> Sequence[str]:
         """What `Memory.recall` finds."""
         return await ask(self._memory, question, limit, self.rows)
@@ -106,9 +115,15 @@ async def ask(
     memory: Memory | None, question: str, limit: int, rows: Mapping[str, Sequence[str]]
 ) -> Sequence[str]:
     """The ids of the rows behind the hits of a recall, best first."""
+    return [
+        row for hit in await _opened(memory).recall(question, limit=limit) for row in rows.get(hit.id, ())
+    ][:limit]
+
+
+def _opened(memory: Memory | None) -> Memory:
     if memory is None:
         raise RuntimeError("remember a corpus first")
-    return [row for hit in await memory.recall(question, limit=limit) for row in rows.get(hit.id, ())][:limit]
+    return memory
 
 
 def drafts_of(rows: Sequence[Row]) -> list[NewMemory]:

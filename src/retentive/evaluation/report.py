@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from retentive.checks import Json
+from retentive.evaluation.abstention import THRESHOLDS, Curve
 from retentive.evaluation.bootstrap import LEVEL, RESAMPLES, Bounds, Intervals, intervals
 from retentive.evaluation.metrics import METRICS, Table, Values, table
 from retentive.evaluation.run import Outcome
@@ -43,7 +44,11 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The whole run. `parts` are the outcomes without each part; `left_out` says why a peer did not run."""
+    """The whole run.
+
+    `parts` are the outcomes without each part; `confidence` is None where it was not asked for; `left_out`
+    says why a peer did not run.
+    """
 
     own: Measured
     counts: Mapping[str, int]
@@ -51,11 +56,12 @@ class Report:
     profile: Mapping[str, str]
     seed: int
     parts: Sequence[Outcome] = ()
+    confidence: Curve | None = None
     peers: Sequence[Measured] = ()
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def to_json(self) -> dict[str, Json]:
-        """One JSON object; `ablation` and `peers` are there where they were asked for."""
+        """One JSON object; `ablation`, `confidence` and `peers` are there where they were asked for."""
         out = self.own.to_json()
         out["intervals"] = {**_intervals_json(self.own.intervals), "seed": self.seed}
         out["counts"] = dict(self.counts)
@@ -63,6 +69,8 @@ class Report:
         out["profile"] = dict(self.profile)
         if self.parts:
             out["ablation"] = {part.name: _part_json(part, self.own.table) for part in self.parts}
+        if self.confidence is not None:
+            out["confidence"] = self.confidence.to_json()
         if self.peers or self.left_out:
             skipped: dict[str, Json] = {name: {"skipped": why} for name, why in self.left_out.items()}
             out["peers"] = {**{peer.outcome.name: peer.to_json() for peer in self.peers}, **skipped}
@@ -98,6 +106,9 @@ class Report:
         if self.parts:
             out.print()
             out.print(_parts_table(self.parts, self.own.table))
+        if self.confidence is not None:
+            out.print()
+            out.print(_confidence_table(self.confidence))
         if self.peers:
             out.print()
             out.print(_peers_table([self.own, *self.peers]))
@@ -175,6 +186,13 @@ def _parts_table(parts: Sequence[Outcome], whole: Table) -> Grid:
             for name in ("ndcg@10", "recall@10")
         ]
         grid.add_row(part.name, *changes)
+    return grid
+
+
+def _confidence_table(curve: Curve) -> Grid:
+    grid = _grid(f"min_confidence (AUC {curve.auc():.2f})", "questions lost %", "off-topic caught %")
+    for least in THRESHOLDS:
+        grid.add_row(f"{least:g}", f"{curve.lost(least):.1f}", f"{curve.caught(least):.1f}")
     return grid
 
 

@@ -18,9 +18,10 @@ class Growing:
 
     __slots__ = ("array", "size")
 
-    def __init__(self, dtype: DTypeLike, width: tuple[int, ...] = ()) -> None:
-        self.array: NDArray[Any] = np.zeros((_FIRST_CAPACITY, *width), dtype=dtype)
-        self.size = 0
+    def __init__(self, dtype: DTypeLike, width: tuple[int, ...] = (), *, size: int = 0) -> None:
+        """Begin with `size` cells of zeros."""
+        self.array: NDArray[Any] = np.zeros((max(_FIRST_CAPACITY, size), *width), dtype=dtype)
+        self.size = size
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> "Growing":
@@ -31,13 +32,18 @@ class Growing:
 
     def extend(self, values: NDArray[Any]) -> None:
         """Add the values at the end."""
-        size = self.size + len(values)
+        begin = self.size
+        self.extend_zeros(len(values))
+        self.array[begin : self.size] = values
+
+    def extend_zeros(self, count: int) -> None:
+        """Add so many zeros at the end."""
+        size = self.size + count
         if size > len(self.array):
             room = max(size, len(self.array) + max(_FIRST_CAPACITY, len(self.array) // _GROWTH))
             grown = np.zeros((room, *self.array.shape[1:]), dtype=self.array.dtype)
             grown[: self.size] = self.array[: self.size]
             self.array = grown
-        self.array[self.size : size] = values
         self.size = size
 
     def filled(self) -> NDArray[Any]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from struct import Struct
 from typing import TypeAlias
 
 import numpy as np
@@ -40,6 +41,7 @@ HEAD = np.dtype(
         ("expires", "<i8"),
     ]
 )
+_HEAD = Struct("<BBBbIfi6q")  # the same, field for field: much cheaper to fill
 _SEPARATOR, _TAG_SEPARATOR = "\x1f", "\x1e"
 _TAIL_PARTS = 5
 _CONTROLS = re.compile("[\x1c-\x1f]")
@@ -128,15 +130,21 @@ def microseconds(instant: datetime) -> int:
 
 def pack(features: Features) -> bytes:
     """The features as bytes for a store to keep; `unpack_many` reads them."""
-    head = np.zeros((), dtype=HEAD)
-    head["packing"] = PACKING
-    head["kind"] = KINDS.index(features.kind)
-    head["origin"] = ORIGINS.index(features.origin)
-    head["success"] = _SUCCESS[features.success]
-    for name in ("flags", "importance", "turn", "created", "updated", "occurred"):
-        head[name] = getattr(features, name)
-    for name in ("valid_from", "valid_until", "expires"):
-        head[name] = getattr(features, name)
+    head = _HEAD.pack(
+        PACKING,
+        KINDS.index(features.kind),
+        ORIGINS.index(features.origin),
+        _SUCCESS[features.success],
+        features.flags,
+        features.importance,
+        features.turn,
+        features.created,
+        features.updated,
+        features.occurred,
+        features.valid_from,
+        features.valid_until,
+        features.expires,
+    )
     tail = (
         " ".join(features.words),
         _plain(features.thread),
@@ -144,7 +152,7 @@ def pack(features: Features) -> bytes:
         _plain(features.near),
         _TAG_SEPARATOR.join(_plain(tag) for tag in features.tags),
     )
-    return head.tobytes() + _SEPARATOR.join(tail).encode()
+    return head + _SEPARATOR.join(tail).encode()
 
 
 def is_current(packed: bytes) -> bool:

@@ -105,6 +105,14 @@ class Profiles:
         """The same without importance, recency and the order of wordings: what the plain look-up uses."""
         return Profiles(turns=_relevance_only(self.turns), others=_relevance_only(self.others))
 
+    def with_cosine(self, weight: float) -> "Profiles":
+        """The same with this `cosine` in both, which their names tell."""
+        return Profiles(turns=_with_cosine(self.turns, weight), others=_with_cosine(self.others, weight))
+
+
+def _with_cosine(profile: RankingProfile, weight: float) -> RankingProfile:
+    return replace(profile, cosine=weight, name=f"{profile.name} cosine {weight:g}")
+
 
 def _relevance_only(profile: RankingProfile) -> RankingProfile:
     return replace(profile, importance=0.0, recency=0.0, newer=0.0)

@@ -9,23 +9,27 @@ from numpy.typing import NDArray
 
 from retentive.ranking.columns import Growing
 from retentive.ranking.features import HEAD, IS_TURN, Columns, split_tags, unpack_many
+from retentive.ranking.lexicon import WordVectors
 from retentive.ranking.postings import Postings, due
 from retentive.ranking.view import IndexView
-from retentive.ranking.vocabulary import Vocabulary, WordVectors
+from retentive.ranking.vocabulary import Vocabulary
 from retentive.ranking.window import STEPS, Places, norms
 from retentive.stores.base import IndexRow, Scan
 
 COMPACT_ABOVE_DEAD = 64
 _ROW_BYTES = 400
+_NO_VECTORS = np.zeros((0, 0), np.float32)
+_NO_POSTINGS = Postings(np.zeros(0, np.int32), np.zeros(0, np.int32), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Rows to add: ids, unpacked features, a vector or None for each, and which have a foreign one."""
+    """Rows to add: ids, unpacked features, vectors, which rows those are of, and which have a foreign one."""
 
     ids: Sequence[str]
     columns: Columns
-    vectors: Sequence[NDArray[np.float32] | None]
+    vectors: NDArray[np.float32]
+    rated: NDArray[np.bool_]
     foreign: NDArray[np.bool_]
 
 
@@ -57,7 +61,7 @@ class ScopeIndex:
             StoreCorrupt: a row was packed by another version or is damaged; the index is as before.
         """
         columns = unpack_many([row.packed for row in scan.rows])
-        rows = _Rows(self._word_vectors) if scan.reset else self._rows
+        rows = _Rows(self._word_vectors) if scan.reset and self._rows.ids[1:] else self._rows
         rows.kill(scan.gone)
         if scan.rows:
             rows.add(self._batch(scan.rows, columns))
@@ -70,16 +74,17 @@ class ScopeIndex:
         return self._rows.view()
 
     def _batch(self, rows: Sequence[IndexRow], columns: Columns) -> _Batch:
-        vectors = [self._vector(row) for row in rows]
-        foreign = [
-            row.vector is not None and vector is None for row, vector in zip(rows, vectors, strict=True)
-        ]
-        return _Batch([row.id for row in rows], columns, vectors, np.array(foreign, dtype=np.bool_))
-
-    def _vector(self, row: IndexRow) -> NDArray[np.float32] | None:
-        if row.vector is None or self._fingerprint is None or row.embedder != self._fingerprint:
-            return None
-        return np.frombuffer(row.vector, dtype="<f4").astype(np.float32, copy=False)
+        own = [row.vector is not None and row.embedder == self._fingerprint for row in rows]
+        foreign = [row.vector is not None and not mine for row, mine in zip(rows, own, strict=True)]
+        parts = [row.vector or b"" for row, mine in zip(rows, own, strict=True) if mine]
+        numbers = np.frombuffer(b"".join(parts), dtype="<f4").astype(np.float32, copy=False)
+        return _Batch(
+            [row.id for row in rows],
+            columns,
+            numbers.reshape(len(parts), -1) if parts else _NO_VECTORS,
+            np.array(own, dtype=np.bool_),
+            np.array(foreign, dtype=np.bool_),
+        )
 
 
 class _Rows:
@@ -96,33 +101,21 @@ class _Rows:
         self._speakers: dict[str, int] = {"": 0}
         self._speaker_counts = [0]
         self._nears: dict[int, str] = {}
-        self._heads = Growing(HEAD)
-        self._begins = Growing(np.intp)
-        self._lengths = Growing(np.int32)
-        self._speaker = Growing(np.int32)
-        self._alive = Growing(np.bool_)
-        self._rated = Growing(np.bool_)
-        self._foreign = Growing(np.bool_)
-        self._norms = Growing(np.float32)
-        self._neighbours = Growing(np.intp, (len(STEPS),))
+        self._heads = Growing(HEAD, size=1)
+        self._begins = Growing(np.intp, size=1)
+        self._lengths = Growing(np.int32, size=1)
+        self._speaker = Growing(np.int32, size=1)
+        self._alive = Growing(np.bool_, size=1)
+        self._rated = Growing(np.bool_, size=1)
+        self._foreign = Growing(np.bool_, size=1)
+        self._norms = Growing(np.float32, size=1)
+        self._neighbours = Growing(np.intp, (len(STEPS),), size=1)
         self._tokens = Growing(np.int32)
         self._token_rows = Growing(np.int32)
         self._vectors: Growing | None = None
         self._places = Places()
-        self._postings = Postings(np.zeros(0, np.int32), np.zeros(0, np.int32), 0)
+        self._postings = _NO_POSTINGS
         self._view: IndexView | None = None
-        for column in (
-            self._heads,
-            self._lengths,
-            self._speaker,
-            self._alive,
-            self._rated,
-            self._foreign,
-            self._norms,
-        ):
-            column.extend(np.zeros(1, column.array.dtype))
-        self._begins.extend(np.zeros(1, np.intp))
-        self._neighbours.extend(np.zeros((1, len(STEPS)), np.intp))
 
     @property
     def dead_count(self) -> int:
@@ -172,7 +165,7 @@ class _Rows:
         self._row_of.update(zip(batch.ids, range(first, first + count), strict=True))
         self._add_columns(batch.columns, first)
         self._add_words(batch.columns.words, first)
-        self._add_vectors(batch.vectors)
+        self._add_vectors(batch.vectors, batch.rated)
         self._foreign.extend(batch.foreign)
         self.alive_count += count
         self._add_places(first)
@@ -193,12 +186,12 @@ class _Rows:
         ]
         texts = [[column[row] for row in rows] for column in self._texts]
         columns = Columns(self._heads.array[living], words, *texts)
-        vectors = [
-            self._vectors.array[row] if self._vectors and self._rated.array[row] else None for row in rows
-        ]
+        rated = self._rated.array[living]
+        vectors = self._vectors.array[living[rated]] if self._vectors else _NO_VECTORS
         fresh = _Rows(self.vocabulary.word_vectors)
         if rows:
-            fresh.add(_Batch([self.ids[row] for row in rows], columns, vectors, self._foreign.array[living]))
+            ids = [self.ids[row] for row in rows]
+            fresh.add(_Batch(ids, columns, vectors, rated, self._foreign.array[living]))
         return fresh
 
     def view(self) -> IndexView:
@@ -242,13 +235,13 @@ class _Rows:
         intern = self._interned.setdefault
         texts = (columns.threads, columns.speakers, columns.nears, columns.tags)
         for column, added in zip(self._texts, texts, strict=True):
-            column.extend([intern(text, text) for text in added])
-        for row, near in enumerate(columns.nears, start=first):
-            if near:
-                self._nears[row] = near
-        for row, tags in enumerate(columns.tags, start=first):
-            for tag in split_tags(tags):
-                self._tagged.setdefault(tag, []).append(row)
+            column.extend([intern(text, text) for text in added] if any(added) else added)
+        if any(columns.nears):
+            self._nears.update((row, near) for row, near in enumerate(columns.nears, start=first) if near)
+        if any(columns.tags):
+            for row, tags in enumerate(columns.tags, start=first):
+                for tag in split_tags(tags):
+                    self._tagged.setdefault(tag, []).append(row)
         self._speaker.extend(
             np.array([self._number_speaker(name) for name in columns.speakers], dtype=np.int32)
         )
@@ -271,17 +264,16 @@ class _Rows:
         self._token_rows.extend(rows)
         self.vocabulary.count(tokens, rows, sign=1)
 
-    def _add_vectors(self, vectors: Sequence[NDArray[np.float32] | None]) -> None:
-        if self._vectors is None:
-            known = next((vector for vector in vectors if vector is not None), None)
-            if known is not None:
-                self._vectors = Growing(np.float32, known.shape)
-                self._vectors.extend(np.zeros((self._rated.size, *known.shape), np.float32))
+    def _add_vectors(self, vectors: NDArray[np.float32], rated: NDArray[np.bool_]) -> None:
+        if self._vectors is None and len(vectors):
+            self._vectors = Growing(np.float32, vectors.shape[1:], size=self._rated.size)
         if self._vectors is not None:
-            nothing = np.zeros(self._vectors.array.shape[1:], np.float32)
-            self._vectors.extend(np.stack([nothing if vector is None else vector for vector in vectors]))
-        self._rated.extend(np.array([vector is not None for vector in vectors], dtype=np.bool_))
-        self._norms.extend(np.ones(len(vectors), np.float32))
+            begin, count = self._vectors.size, len(rated)
+            self._vectors.extend_zeros(count)
+            if len(vectors):
+                self._vectors.array[begin : begin + count][rated] = vectors
+        self._rated.extend(rated)
+        self._norms.extend(np.ones(len(rated), np.float32))
 
     def _add_places(self, first: int) -> None:
         count = len(self.ids) - first

@@ -147,6 +147,7 @@ class JsonlThreadStore:
         if any(last_seqs):
             damage = [*damage, *_torn_off(path, log)]
             log_file.append_durably(fd, b"".join(lines), log.kept)
+            self._marks.add(path, [log.mark_after(lines, seq)])
             if is_new:
                 log_file.sync_folder(path.parent)
         return [
@@ -157,12 +158,14 @@ class JsonlThreadStore:
         ]
 
     def _parse(self, path: Path, fd: int, since: int) -> _Found:
-        mark = self._marks.latest(path, since)
-        data = log_file.read_from(fd, mark.offset - mark.length)
-        rewritten = not mark.ends(data[: mark.length])
-        if rewritten:
-            self._marks.forget(path)
-            mark, data = Mark(), log_file.read_from(fd, 0)
+        for mark in self._marks.latest(path, since):
+            data = log_file.read_from(fd, mark.offset - mark.length)
+            if mark.ends(data[: mark.length]):
+                return self._found(path, data, mark, rewritten=False)
+        self._marks.forget(path)
+        return self._found(path, log_file.read_from(fd, 0), Mark(), rewritten=True)
+
+    def _found(self, path: Path, data: bytes, mark: Mark, *, rewritten: bool) -> _Found:
         log = parse(data[mark.length :], mark)
         self._marks.add(path, log.marks)
         return _Found(log, rewritten)

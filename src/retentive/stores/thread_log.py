@@ -48,11 +48,14 @@ class Marks:
         self._lock = threading.Lock()
         self._of: OrderedDict[Path, deque[Mark]] = OrderedDict()
 
-    def latest(self, log: Path, since: int) -> Mark:
-        """The last known mark of the log that skips nothing after number `since`; else its start."""
+    def latest(self, log: Path, since: int) -> list[Mark]:
+        """The last two known marks of the log that skip nothing after number `since`, the later one first.
+
+        Where fewer are known, its start comes last.
+        """
         with self._lock:
-            marks = self._of.get(log, ())
-            return next((mark for mark in reversed(marks) if mark.seq <= since), Mark())
+            marks = [mark for mark in self._of.get(log, ()) if mark.seq <= since]
+        return [*reversed(marks[-2:]), Mark()][:2]
 
     def add(self, log: Path, new: Sequence[Mark]) -> None:
         """Remember the marks, those that lie after the ones known."""
@@ -77,8 +80,8 @@ class Parsed:
     """What the bytes after a mark hold.
 
     `marks` are those after the last two turns, to go on from next time. `kept` is the offset up to which the
-    log is whole; what follows, if anything, is `torn`: a damaged or unfinished end, told of in `torn_report`
-    and not among `damage`.
+    log is whole, and `lines` how many lines that are; what follows, if anything, is `torn`: a damaged or
+    unfinished end, told of in `torn_report` and not among `damage`.
     """
 
     turns: Sequence[Turn]
@@ -86,9 +89,22 @@ class Parsed:
     marks: Sequence[Mark]
     last_seq: int
     kept: int
+    lines: int
     ends_in_newline: bool
     torn: bytes = b""
     torn_report: Damage | None = None
+
+    def mark_after(self, added: Sequence[bytes], seq: int) -> Mark:
+        """The mark after these lines, once they are added to what is kept, the last of them number `seq`."""
+        last = added[-1].rsplit(b"\n", 2)[-2] + b"\n"
+        data = b"".join(added)
+        return Mark(
+            offset=self.kept + len(data),
+            seq=seq,
+            line=self.lines + data.count(b"\n"),
+            length=len(last),
+            crc=zlib.crc32(last),
+        )
 
 
 @dataclass(slots=True)
@@ -127,13 +143,14 @@ def parse(data: bytes, after: Mark) -> Parsed:
         latest.append((line, seq))
     end = after.offset + len(data)
     kept = lines[whole].start if whole < len(lines) else end
-    torn = data[kept - after.offset :]
+    whole_data, torn = data[: kept - after.offset], data[kept - after.offset :]
     return Parsed(
         turns=turns,
         damage=tuple(damage),
         marks=tuple(_mark_after(line, seq) for line, seq in latest if line.terminated),
         last_seq=seq,
         kept=kept,
+        lines=after.line + whole_data.count(b"\n"),
         ends_in_newline=bool(torn) or not data or data.endswith(b"\n"),
         torn=torn,
         torn_report=_torn_report(lines[whole], torn) if torn else None,

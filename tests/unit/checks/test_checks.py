@@ -208,3 +208,9 @@ def test_a_limit_is_a_whole_number_from_0(value: int) -> None:
 def test_any_other_limit_is_refused(value: Any) -> None:
     with pytest.raises(InvalidInput, match=r"^limit"):
         check_limit("limit", value)
+
+
+def test_metadata_holds_a_bounded_amount_of_text() -> None:
+    assert check_metadata("metadata", {"k": "x" * 99_000})
+    with pytest.raises(InvalidInput, match="100,000 characters"):
+        check_metadata("metadata", {str(n): "x" * 1_000 for n in range(101)})

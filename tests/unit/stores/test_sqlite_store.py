@@ -32,6 +32,11 @@ async def ids_in(store: SQLiteStore) -> list[str]:
     return [row.id for row in (await store.scan(ANN, 0)).rows]
 
 
+def remove_all(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
 def bytes_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())
 
@@ -331,3 +336,13 @@ async def test_no_page_on_disk_holds_stale_bytes_in_its_unused_middle(tmp_path: 
     offsets = range(0, len(data), PAGE_SIZE)
     pages = [data[offset : offset + PAGE_SIZE] for offset in offsets]
     assert [cleaned(page, offset) for page, offset in zip(pages, offsets, strict=True)] == pages
+
+
+async def test_a_file_removed_under_an_open_store_is_not_written_into(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "memory.db")
+    await store.open()
+    await insert(store, "m1")
+    remove_all(tmp_path)
+    with pytest.raises(StoreUnavailable, match="removed or replaced"):
+        await insert(store, "m2")
+    await store.close()

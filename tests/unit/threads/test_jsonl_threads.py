@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from retentive.errors import Conflict, ReadOnly, StoreUnavailable
-from retentive.stores import log_file
+from retentive.stores import jsonl_threads, log_file
 from retentive.stores.base import LogRead
 from retentive.stores.jsonl_threads import JsonlThreadStore
+from retentive.stores.thread_log import Mark, Parsed, parse
 from retentive.testing.thread_store_suite import contents, new_turn
 
 
@@ -95,6 +96,23 @@ async def test_a_whole_turn_without_newline_is_kept_and_ended(store: JsonlThread
     assert contents(await store.turns("ns", "t")) == ["a", "b", "c", "d"]
     assert b"}{" not in log.read_bytes()
     assert not log_file.set_aside_files(log)
+
+
+async def test_going_on_reads_no_turn_again(
+    store: JsonlThreadStore, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(store, "a", "b", "c")
+    parsed: list[int] = []
+
+    def counted(data: bytes, after: Mark) -> Parsed:
+        parsed.append(len(data))
+        return parse(data, after)
+
+    monkeypatch.setattr(jsonl_threads, "parse", counted)
+    await put(store, "d", "e", since=3)
+    assert parsed == [0, 0]
+    assert contents(await store.turns("ns", "t")) == ["a", "b", "c", "d", "e"]
+    assert log.read_bytes().count(b"\n") == 5
 
 
 async def test_an_empty_file_is_an_empty_thread(store: JsonlThreadStore, log: Path) -> None:

@@ -1,6 +1,7 @@
 """What the bytes of a log mean, whatever happened to them."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -161,15 +162,43 @@ def test_lines_are_counted_on_from_a_mark() -> None:
     assert [damage.line for damage in parse(data[mark.offset :], mark).damage] == [3]
 
 
+@given(
+    st.sampled_from([b"", b"\n", b"\n \n", b"no turn\n", b'{"seq": 1']),
+    st.lists(st.integers(1, 3), min_size=1, max_size=3),
+    st.booleans(),
+)
+def test_the_mark_after_what_is_added_is_the_one_found_by_reading(
+    odd: bytes, groups: list[int], terminated: bool
+) -> None:
+    data = odd + b"\n" * odd.startswith(b"{") + log_of("one", "two")
+    data = data if terminated else data.removesuffix(b"\n")
+    log = parse(data, START)
+    added, seq = [b"" if log.ends_in_newline else b"\n"], log.last_seq
+    for size in groups:
+        line, turns = encode([new_turn("more")] * size, seq)
+        added.append(line)
+        seq += len(turns)
+    again = parse(data[: log.kept] + b"".join(added), START)
+    assert log.mark_after(added, seq) == again.marks[-1]
+
+
 def test_marks_are_bounded(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.getbasetemp()
     marks = Marks()
     for n in range(MAX_LOGS_MARKED + 50):
         marks.add(folder / str(n), [Mark(offset=1, seq=1, line=1, length=1)])
     assert len(marks) == MAX_LOGS_MARKED
-    assert marks.latest(folder / "0", 5) == START
-    assert marks.latest(folder / str(MAX_LOGS_MARKED), 5).seq == 1
-    assert marks.latest(folder / str(MAX_LOGS_MARKED), 0) == START
+    assert marks.latest(folder / "0", 5) == [START]
+    last = folder / str(MAX_LOGS_MARKED)
+    assert [mark.seq for mark in marks.latest(last, 5)] == [1, 0]
+    assert marks.latest(last, 0) == [START]
+
+
+def test_the_two_latest_marks_that_skip_nothing_are_given_later_first(tmp_path: Path) -> None:
+    marks = Marks()
+    for seq in (1, 3, 4, 7):
+        marks.add(tmp_path, [Mark(offset=seq, seq=seq)])
+    assert [mark.seq for mark in marks.latest(tmp_path, 6)] == [4, 3]
 
 
 def test_other_programs_read_every_line() -> None:

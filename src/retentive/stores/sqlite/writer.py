@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 
 import apsw
 
-from retentive.errors import StoreClosed, StoreError
+from retentive.errors import StoreClosed, StoreError, StoreUnavailable
 from retentive.stores.base import Written
 from retentive.stores.sqlite.changes import Applied, PreparedChanges, apply
 from retentive.stores.sqlite.connection import open_writer, run, translated, wait_politely
@@ -42,6 +42,7 @@ class Writer:
         self._path = path
         self._busy_timeout_s = busy_timeout_s
         self._connection: apsw.Connection | None = self._connect()
+        self._file = _identity(path)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -131,6 +132,7 @@ class Writer:
 
     def _commit_all(self, group: list[_Job]) -> None:
         try:
+            self._check_in_place()
             if self._connection is None:
                 self._connection = self._connect()
             outcomes = self._commit(self._connection, group)
@@ -144,6 +146,14 @@ class Writer:
                 return
             outcomes = [translated(error, self._path)] * len(group)
         _resolve(zip(group, outcomes, strict=True))
+
+    def _check_in_place(self) -> None:
+        """Refuse to write into a file that its name no longer leads to: nobody would find it again."""
+        if _identity(self._path) != self._file:
+            raise StoreUnavailable(
+                f"{self._path} was removed or replaced while it was open; nothing was written: "
+                "put it back, or close this store and open it anew"
+            )
 
     def _commit(self, connection: apsw.Connection, group: list[_Job]) -> list[Written | Exception]:
         run(connection, "BEGIN IMMEDIATE")
@@ -181,6 +191,15 @@ class Writer:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file the path leads to; None if to none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _attempt(connection: apsw.Connection, changes: PreparedChanges) -> Applied | Exception:

@@ -15,6 +15,7 @@ EmbedKind: TypeAlias = Literal["document", "query"]
 DEFAULT = "static"
 EXTRAS = ("minilm", "e5")  # each in the module and behind the extra of its name
 _UNIT = 1e-6  # of a squared length: what rounding to float32 leaves
+_SMALL, _LARGE = 1e-20, 1e20
 
 
 class Embedder(Protocol):
@@ -113,15 +114,18 @@ async def embed_checked(embedder: Embedder, texts: Sequence[str], kind: EmbedKin
 def unit(rows: Vectors) -> Vectors:
     """`rows`, each of length one in place; zeros stay zeros.
 
-    Each is first divided by its largest number, so that squares neither overflow nor vanish.
+    One whose squares would overflow or vanish is first divided by its largest number.
     """
     with np.errstate(over="ignore"):
         squares = np.einsum("ij,ij->i", rows, rows)
     if (np.abs(squares - 1.0) < _UNIT).all():
         return rows
-    peaks = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
-    np.divide(rows, peaks, out=rows, where=peaks > 0)
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    odd = ~((squares > _SMALL) & (squares < _LARGE))
+    if odd.any():
+        peaks = np.abs(rows[odd]).max(axis=1, keepdims=True, initial=0.0)
+        rows[odd] /= np.where(peaks > 0, peaks, np.float32(1.0))
+        squares = np.einsum("ij,ij->i", rows, rows)
+    lengths = np.sqrt(squares)[:, None]
     np.divide(rows, lengths, out=rows, where=lengths > 0)
     return rows
 

@@ -347,7 +347,7 @@ class Recipe:
         found: dict[str, float] = {}
         for i, one in enumerate(self.stored):
             lexical = self.lexical(i, terms if self.is_turn(i) else with_names)
-            if lexical <= 0 and dot(one.vector, asked) <= 0 and cosines[i] <= 0:
+            if lexical <= 0 and dot(one.vector, asked) <= 0.1 and cosines[i] <= 0.1:
                 continue
             score = lexical + self.pairs(i, terms) + self.priors(i, text) + 6.0 * self.dates(i, tail)
             if i in rated:  # step 11; ours: damped where memories are few or the spread is tiny

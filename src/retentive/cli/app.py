@@ -105,7 +105,7 @@ def _fail(kind: str, error: Exception, code: int, *, as_json: bool) -> int:
         sys.stderr.write(to_json({"error": told}) + "\n")
         return code
     err = console(sys.stderr)
-    for line in [f"error: {message}", *notes]:
+    for line in [f"error: {message or 'name a command'}", *notes]:
         err.print(visible(line), style="red", soft_wrap=True)
     if isinstance(error, typer.TyperException):
         err.print("`retentive COMMAND --help` shows what it takes", style="dim")

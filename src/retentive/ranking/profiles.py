@@ -23,7 +23,8 @@ class RankingProfile:
         neighbour_words: Texts of more kept words than this need their neighbours less.
         cosine: Weight of the cosine between question and memory, in standard deviations over the scope.
         windowed: Whether a turn's vector takes in its neighbours' (see `ranking.window`).
-        min_cosine: A cosine above this is reason enough to be found, even with no word in common.
+        min_cosine: A cosine above this is reason enough to be found, even with no word in common; texts that
+            have nothing to do with each other lie around 0.
         pairs: Weight of question words that stand near each other in the memory.
         pair_distance: In how many kept words "near" is.
         first_person, time_words: What a turn gains that speaks of "I", or names a time.
@@ -53,7 +54,7 @@ class RankingProfile:
     neighbour_words: float = 25.0
     cosine: float = 0.8
     windowed: bool = True
-    min_cosine: float = 0.0
+    min_cosine: float = 0.1
     pairs: float = 0.3
     pair_distance: int = 3
     first_person: float = 2.0

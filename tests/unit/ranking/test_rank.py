@@ -84,11 +84,11 @@ def test_an_empty_scope_and_a_limit_of_none_find_nothing() -> None:
     assert search(index(row(memory("a", "kettle"))), "kettle", limit=0) == []
 
 
-def test_what_has_no_word_in_common_and_no_positive_cosine_is_not_found() -> None:
+def test_what_has_no_word_in_common_and_only_a_chance_cosine_is_not_found() -> None:
     scope = index(
         row(memory("word", "a kettle"), at_cosine(-0.5)),
-        row(memory("near", "other"), at_cosine(0.1)),
-        row(memory("far", "other"), at_cosine(-0.1)),
+        row(memory("near", "other"), at_cosine(0.2)),
+        row(memory("far", "other"), at_cosine(0.05)),
         row(memory("none", "other")),
     )
     assert set(ids(search(scope, "kettle", at_cosine(1)))) == {"word", "near"}

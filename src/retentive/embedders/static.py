@@ -24,6 +24,7 @@ MAX_TOKENS = 2_048  # of those characters
 CACHED_WORDS = 4_096  # about 4 MB when full; then dropped whole
 LEAST_LETTERS = 2.2  # a piece, on average: a single word of smaller pieces has no vector
 
+_LOADING = threading.Lock()  # numpy parses a header with `ast`, which Python 3.11 cannot do in two threads
 _THREAD_FROM_CHARACTERS = 20_000  # some 3 ms of work: more would hold up the event loop
 
 
@@ -92,8 +93,9 @@ class _Table:
     """The rows of all tokens as int8, each with its scale, and the words asked for lately."""
 
     def __init__(self, folder: Path) -> None:
-        self._rows: NDArray[np.int8] = np.asarray(np.load(folder / "rows.npy", mmap_mode="r"))
-        self._scales: Vectors = np.load(folder / "scales.npy")
+        with _LOADING:
+            self._rows: NDArray[np.int8] = np.asarray(np.load(folder / "rows.npy", mmap_mode="r"))
+            self._scales: Vectors = np.load(folder / "scales.npy")
         self._pieces = WordPiece((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
         self._words = WordRows(self._each_word, self._rows.shape[1], CACHED_WORDS)
 

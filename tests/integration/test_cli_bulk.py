@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,15 @@ class _Interrupted(io.BytesIO):
         return b""
 
 
+@pytest.fixture
+def interruptible() -> Generator[None, None, None]:
+    """Ctrl-C as in a terminal: a run in the background starts with it ignored, and so would its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_does_not_wait_for_stdin(here: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = _Interrupted()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stdin))
@@ -153,6 +163,7 @@ def test_ctrl_c_does_not_wait_for_stdin(here: Cli, monkeypatch: pytest.MonkeyPat
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to another process on Windows")
 def test_ctrl_c_ends_it_quietly(tmp_path: Path) -> None:
     with subprocess.Popen(

@@ -16,7 +16,6 @@ from retentive.types import MemoryItem, MemoryKind, Origin
 
 PACKING = 1
 NO_TIME = np.iinfo(np.int64).min
-MAX_TIME = np.iinfo(np.int64).max
 
 FIRST_PERSON, TIME_WORDS, ENDS_ASKING, ASKS, IS_TURN, SUPERSEDED = 1, 2, 4, 8, 16, 32
 

@@ -1,6 +1,8 @@
 # ruff: noqa: D102  (a test's name says it)
 """The laws of `MemoryStore` as tests. Subclass `MemoryStoreSuite`, give it a `store` fixture, run pytest.
 
+One long module, as a store is one thing to check: a law is found by its name.
+
     class TestMyStore(MemoryStoreSuite):
         @pytest_asyncio.fixture
         async def store(self, tmp_path):

@@ -36,9 +36,13 @@ class Changes:
 
     Deletes happen first, then updates, then inserts. An update replaces the memory of that id, if that one's
     `updated_at` is still the one named in `unchanged` (where it is named). An insert whose id, `key` or
-    (kind, `text_key`) is taken is not written; the rest still is. A delete of an unknown id does nothing.
-    Deleting a memory sets the `near` of those that name it to None (in the item; the packed bytes stay as
-    they are, so this is no change that a scan tells).
+    (kind, `text_key`) is taken is not written; the rest still is, unless `whole`: then nothing is. A delete
+    of an unknown id does nothing. Deleting a memory sets the `near` of those that name it to None (in the
+    item; the packed bytes stay as they are, so this is no change that a scan tells).
+
+    `notes` are small named records of the scope that change together with its memories: how far a thread was
+    extracted, what waits. None removes one. `expected` names notes that must be as given (None: not there)
+    for anything to be written.
     """
 
     scope: Scope
@@ -46,6 +50,9 @@ class Changes:
     updates: Sequence[StoredMemory] = ()
     inserts: Sequence[StoredMemory] = ()
     unchanged: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+    notes: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
+    expected: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
+    whole: bool = False
 
     def __post_init__(self) -> None:
         for memory in (*self.updates, *self.inserts):
@@ -111,7 +118,8 @@ class MemoryStore(Protocol):
         Raises:
             NotFound: an update names an id that is not in the scope; nothing is written.
             Conflict: an update would take a `key` or (kind, `text_key`) that another memory has, or the
-                memory is no longer as in `unchanged`; nothing is written.
+                memory is no longer as in `unchanged`, or a note not as in `expected`, or the change is to be
+                `whole` and an insert's place is taken; nothing is written.
             StoreUnavailable: nothing is written (disk full, no right).
         """
         ...
@@ -124,12 +132,16 @@ class MemoryStore(Protocol):
         """What changed in the scope after position `since`; 0 gives everything. Sees every finished write."""
         ...
 
+    async def notes(self, scope: Scope, prefix: str = "") -> dict[str, bytes]:
+        """The notes of the scope whose names begin with `prefix`, by name, sorted."""
+        ...
+
     async def scopes(self, namespace: str) -> list[Scope]:
-        """The scopes of a namespace that hold memories; the shared one first, then by user id."""
+        """The scopes of a namespace that hold memories or notes; the shared one first, then by user id."""
         ...
 
     async def namespaces(self) -> list[str]:
-        """The namespaces that hold memories, sorted."""
+        """The namespaces that hold memories or notes, sorted."""
         ...
 
     async def close(self) -> None:

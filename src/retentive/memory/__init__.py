@@ -1,0 +1,5 @@
+"""What an agent keeps."""
+
+from retentive.memory.facade import Memory
+
+__all__ = ["Memory"]

@@ -10,7 +10,16 @@ from retentive.checks import Json
 from retentive.errors import StoreCorrupt
 from retentive.types import MemoryItem, MemoryKind, Origin, Scope, Source, Turn
 
-_TIMES = ("created_at", "updated_at", "occurred_at", "valid_from", "valid_until", "expires_at")
+_TIMES = (
+    "created_at",
+    "updated_at",
+    "occurred_at",
+    "valid_from",
+    "valid_until",
+    "expires_at",
+    "superseded_at",
+    "planned_until",
+)
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _KINDS = {str(kind): kind for kind in MemoryKind}
 _ORIGINS = {str(origin): origin for origin in Origin}

@@ -2,19 +2,32 @@
 
     RetentiveError
     ├── InvalidInput (ValueError)       what you passed cannot be used; nothing was written
+    │   ├── ArchiveCorrupt              the archive is damaged, was changed, or is none
+    │   └── ArchiveTooNew               the archive was made by a newer Retentive
     ├── NotFound (LookupError)          no such memory, thread or turn in this scope
     ├── Conflict                        somebody else's write came first
+    ├── NotTrusted (PermissionError)    a less trusted origin would correct a more trusted one
     ├── EmbedderError                   the embedder failed, or answered nonsense
+    │   ├── EmbedderUnavailable         it cannot be reached, is too busy or too slow right now
     │   └── EmbedderMismatch            vectors of two models would have to be compared
+    ├── ExtractionError                 the extractor failed, or its answer cannot be used
+    │   └── ModelUnavailable            the model it asks cannot be reached right now
     └── StoreError                      the store could not do it
         ├── StoreUnavailable (OSError)  cannot be opened, reached, or written (disk full, no right)
         ├── StoreCorrupt                what is on disk cannot be trusted
+        │   └── Tampered                somebody without the key edited, cut or rolled it back
+        ├── WrongKey                    what is encrypted cannot be read with this key
         ├── SchemaTooNew                written by a newer Retentive; left untouched
         ├── StoreClosed                 used after close()
         └── ReadOnly (PermissionError)  opened without the right to write
 
 Drivers' errors are translated into these with `from`, so the cause stays visible.
 """
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class RetentiveError(Exception):
@@ -25,20 +38,51 @@ class InvalidInput(RetentiveError, ValueError):
     """What was passed cannot be used. Nothing was written; the message says what to do."""
 
 
+class ArchiveCorrupt(InvalidInput):
+    """The archive is damaged, was changed after it was made, or is none. Nothing was written."""
+
+
+class ArchiveTooNew(InvalidInput):
+    """The archive was made by a newer Retentive. Nothing was written."""
+
+
 class NotFound(RetentiveError, LookupError):
     """There is no such memory, thread or turn in this scope."""
 
 
 class Conflict(RetentiveError):
-    """Another write came first; read again and decide."""
+    """Another write came first; read again and decide.
+
+    `taken` gives, for each insert of a `whole` change that found its place taken, the id that holds it.
+    """
+
+    def __init__(self, message: str = "", *, taken: "Mapping[str, str] | None" = None) -> None:
+        super().__init__(message)
+        self.taken: "Mapping[str, str]" = taken or {}
+
+
+class NotTrusted(RetentiveError, PermissionError):
+    """A less trusted origin would take the place of a more trusted one's statement; nothing was written."""
 
 
 class EmbedderError(RetentiveError):
     """The embedder failed, or its answer was refused (count, dimension, not finite)."""
 
 
+class EmbedderUnavailable(EmbedderError):
+    """The embedder cannot be reached, is too busy or too slow right now; the same call may succeed later."""
+
+
 class EmbedderMismatch(EmbedderError):
     """Vectors of two different models would have to be compared."""
+
+
+class ExtractionError(RetentiveError):
+    """The extractor failed, or its answer cannot be used. Nothing was written; the turns wait."""
+
+
+class ModelUnavailable(ExtractionError):
+    """The model that an extractor asks cannot be reached, or has no room, right now."""
 
 
 class StoreError(RetentiveError):
@@ -51,6 +95,24 @@ class StoreUnavailable(StoreError, OSError):
 
 class StoreCorrupt(StoreError):
     """What is stored cannot be trusted; the message names where."""
+
+
+class Tampered(StoreCorrupt):
+    """A sealed store is not as its owner left it; nothing of that scope or thread is given out.
+
+    `kind` is edited, missing, inserted, replaced, reordered, replayed, rolled back, unsealed, or other key.
+    `place` says which scope or thread, `record` which memory or turn, where that can be told.
+    """
+
+    def __init__(self, kind: str, place: str, why: str, *, record: str | None = None) -> None:
+        super().__init__(f"{place} was tampered with ({kind}): {why}")
+        self.kind = kind
+        self.place = place
+        self.record = record
+
+
+class WrongKey(StoreError):
+    """What is encrypted cannot be read: another key, or its namespace's key was shredded or lost."""
 
 
 class SchemaTooNew(StoreError):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, StrEnum
+from typing import Final
 
 from retentive.checks import Json
 from retentive.errors import InvalidInput
@@ -63,7 +64,11 @@ class MemoryItem:
     """One stored statement that outlives threads. Times are aware and in UTC.
 
     `near` names the older memory of the scope that says nearly the same but differs in a fact.
-    `embedder` is the fingerprint of the model that made its vector; None means it has no vector.
+    `superseded_by` names the memory that took its place, `superseded_at` when that was written, and
+    `planned_until` the `valid_until` it had until then; `supersedes` names the one whose place it took (of
+    several the first).
+    `embedder` is the fingerprint of the model that was asked for its vector (it may have had none for this
+    text); None means that none has answered yet, and that the vector follows.
     """
 
     id: str
@@ -84,6 +89,8 @@ class MemoryItem:
     success: bool | None = None
     supersedes: str | None = None
     superseded_by: str | None = None
+    superseded_at: datetime | None = None
+    planned_until: datetime | None = None
     near: str | None = None
     embedder: str | None = None
 
@@ -98,6 +105,28 @@ class MemoryItem:
         return (
             self.kind is MemoryKind.EPISODIC and source is not None and bool(source.thread and source.turns)
         )
+
+    @property
+    def stated_period(self) -> tuple[datetime | None, datetime | None]:
+        """For when it is stated, as far as that sets it apart from others in the same words.
+
+        Since when a memory holds that took another's place follows from that alone: saying the same words
+        again says nothing new.
+        """
+        begun = self.supersedes is not None and self.valid_from and self.valid_from <= self.created_at
+        return None if begun else self.valid_from, self.valid_until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement:
+    """Two living memories worded alike that state different facts; both may be true, or one is out of date.
+
+    `why` says where they differ, the older first: "numbers differ: 4 / 5". It is for people and logs.
+    """
+
+    newer: MemoryItem
+    older: MemoryItem
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +155,10 @@ class Filters:
 
     `tags` must all be present. `since` (inclusive) and `until` (exclusive) bound when it happened:
     `occurred_at`, or `created_at` where that is not known. `as_of` is the instant at which a memory must be
-    valid and not expired; None is now. Superseded memories pass only when `include_superseded`.
+    valid and not expired; None is `known_at`, or else now. With `known_at` only what was recorded by then
+    counts, and what was superseded later counts as it did before. `min_trust` is the least trusted origin
+    that passes. A superseded memory passes only for an instant before it ended, or as if nothing had taken
+    its place when `include_superseded`.
     """
 
     kinds: frozenset[MemoryKind] = frozenset()
@@ -134,13 +166,18 @@ class Filters:
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None
+    known_at: datetime | None = None
     success: bool | None = None
+    min_trust: Origin | None = None
     include_superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One question to one scope, passed unchanged from the edge to the ranking."""
+    """One question to one scope, passed unchanged from the edge to the ranking.
+
+    `patience_s` is how long the embedder may take; then the words alone decide. None is no limit.
+    """
 
     text: str
     scope: Scope
@@ -149,6 +186,7 @@ class Query:
     offset: int = 0
     min_score: float | None = None
     min_confidence: float | None = None
+    patience_s: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -191,9 +229,19 @@ class Unset(Enum):
 UNSET = Unset.UNSET
 
 
+REDACTED: Final = "[redacted]"
+"""What stands in a turn in place of what was said there."""
+
+REDACTED_AT: Final = "redacted_at"
+"""The one entry that the metadata of a redacted turn has: when that was done, as ISO 8601 in UTC."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One appended step of a thread. `seq` counts from 1 without gaps; order comes from it, not from `at`."""
+    """One appended step of a thread. `seq` counts from 1 without gaps; order comes from it, not from `at`.
+
+    A turn that was redacted keeps its number, id, role and time; what it said is `REDACTED`.
+    """
 
     seq: int
     id: str
@@ -201,3 +249,8 @@ class Turn:
     content: str
     at: datetime
     metadata: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether what was said here was taken out."""
+        return self.content == REDACTED and REDACTED_AT in self.metadata

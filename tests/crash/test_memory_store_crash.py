@@ -31,7 +31,7 @@ STORES: dict[str, Callable[[Path], MemoryStore]] = {
 
 
 def changes_of(scope: Scope, seed: int) -> Iterator[Changes]:
-    """An endless, repeatable row of changes: inserts of one and of many, updates, deletes, mixtures."""
+    """An endless, repeatable row of changes: inserts of one and of many, updates, deletes, notes."""
     rng = random.Random(seed)
     live: list[str] = []
     for number in range(1, 1_000_000):
@@ -44,7 +44,10 @@ def changes_of(scope: Scope, seed: int) -> Iterator[Changes]:
             deletes = [live.pop() for _ in range(rng.randint(1, 2))]
             updates = [make_memory(scope, live[0], version=number, near=deletes[0])]
         live += new
-        yield Changes(scope=scope, deletes=deletes, updates=updates, inserts=inserts)
+        notes: dict[str, bytes | None] = {"done": b"%d" % number}
+        if rng.random() < 0.5:
+            notes[f"note{rng.randrange(3)}"] = rng.choice([None, b"%d" % number, b"n" * 5_000])
+        yield Changes(scope=scope, deletes=deletes, updates=updates, inserts=inserts, notes=notes)
 
 
 def scope_of(round: int, task: int) -> Scope:
@@ -136,8 +139,9 @@ def acknowledged(lines: list[bytes]) -> dict[int, int]:
     return done
 
 
-async def state_of(store: MemoryStore, scope: Scope) -> list[StoredMemory | None]:
-    return await store.get(scope, [row.id for row in (await store.scan(scope, 0)).rows])
+async def state_of(store: MemoryStore, scope: Scope) -> tuple[list[StoredMemory | None], dict[str, bytes]]:
+    memories = await store.get(scope, [row.id for row in (await store.scan(scope, 0)).rows])
+    return memories, await store.notes(scope)
 
 
 async def check_round(store: MemoryStore, round: int, done: dict[int, int]) -> None:
@@ -148,9 +152,9 @@ async def check_round(store: MemoryStore, round: int, done: dict[int, int]) -> N
         for _ in range(count):
             model.write(next(changes))
         held = await state_of(store, scope)
-        if held != list(model.memories.values()):
+        if held != (list(model.memories.values()), model.notes):
             model.write(next(changes))
-            assert held == list(model.memories.values())
+            assert held == (list(model.memories.values()), model.notes)
 
 
 async def check_folder(kind: str, folder: Path, rounds: list[dict[int, int]]) -> None:

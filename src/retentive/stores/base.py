@@ -5,13 +5,18 @@ implementation must pass.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
-from retentive.checks import Json
+from retentive.checks import Json, check_text
 from retentive.errors import InvalidInput
 from retentive.types import MemoryItem, Scope, Turn
+
+MAX_NOTE_NAME_CHARS = 512
+MAX_NOTE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +41,21 @@ class Changes:
 
     Deletes happen first, then updates, then inserts. An update replaces the memory of that id, if that one's
     `updated_at` is still the one named in `unchanged` (where it is named). An insert whose id, `key` or
-    (kind, `text_key`) is taken is not written; the rest still is, unless `whole`: then nothing is. A delete
+    (kind, `text_key`) is taken is not written; the rest still is, unless `whole`: then nothing is,
+    and the Conflict's `taken` says who holds the first such place. A delete
     of an unknown id does nothing. Deleting a memory sets the `near` of those that name it to None (in the
     item; the packed bytes stay as they are, so this is no change that a scan tells).
 
     `notes` are small named records of the scope that change together with its memories: how far a thread was
-    extracted, what waits. None removes one. `expected` names notes that must be as given (None: not there)
-    for anything to be written.
+    extracted, what waits. None removes one; removing one that is not there does nothing. `expected` names
+    notes that must be as given (None: not there) for anything to be written. A scope is there as long as it
+    holds a memory or a note.
+
+    What is deleted, removed or replaced leaves no bytes behind where the store keeps them.
+
+    Raises:
+        InvalidInput: a memory of another scope, a note's name that is not text of 1 to `MAX_NOTE_NAME_CHARS`
+            characters, or a note that is not bytes, `MAX_NOTE_BYTES` at most.
     """
 
     scope: Scope
@@ -58,6 +71,19 @@ class Changes:
         for memory in (*self.updates, *self.inserts):
             if memory.item.scope != self.scope:
                 raise InvalidInput(f"memory {memory.item.id!r} is of another scope than the change")
+        for name in (*self.notes, *self.expected):
+            check_text("a note's name", name, max_chars=MAX_NOTE_NAME_CHARS)
+        for name, note in self.notes.items():
+            _check_note(name, note)
+
+
+def _check_note(name: str, note: object) -> None:
+    if note is not None and type(note) is not bytes:
+        raise InvalidInput(f"note {name!r} must be bytes or None, not {type(note).__name__}")
+    if note is not None and len(note) > MAX_NOTE_BYTES:
+        raise InvalidInput(
+            f"note {name!r} has {len(note):,} bytes; the limit is {MAX_NOTE_BYTES:,}: split it into several"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +175,31 @@ class MemoryStore(Protocol):
         ...
 
 
+@runtime_checkable
+class KeepsFiles(Protocol):
+    """The extra power of a store, of memories or threads, to say in which files its data are."""
+
+    async def files(self, namespace: str) -> list[Path]:
+        """The files there are that hold data of the namespace, or held some and may not be clean; sorted.
+
+        Copies, logs and left-over temporary files count. What can be wiped of them was wiped before this
+        returns.
+
+        Raises:
+            StoreUnavailable: the place cannot be read.
+        """
+        ...
+
+
+@runtime_checkable
+class ListsIds(Protocol):
+    """The extra power of a MemoryStore to list a scope without reading it, for an export of any size."""
+
+    async def ids(self, scope: Scope) -> list[str]:
+        """The ids of all memories of the scope, sorted."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTurn:
     """A turn before it has a number."""
@@ -174,12 +225,14 @@ class LogRead:
     """Turns in order of `seq`, the damage met on the way, and the position to go on from.
 
     The position is the `seq` of the last turn given, or of the last one there if none is given; 0 if the
-    thread has none.
+    thread has none. `redactions` counts how often turns of the thread were redacted; who has read the thread
+    when it was another number holds words that are gone, and reads it anew from 0.
     """
 
     turns: Sequence[Turn]
     position: int
     damage: Sequence[Damage] = ()
+    redactions: int = 0
 
 
 class ThreadStore(Protocol):
@@ -220,4 +273,38 @@ class ThreadStore(Protocol):
 
     async def close(self) -> None:
         """Let go of files; harmless when closed. Later use raises StoreClosed."""
+        ...
+
+
+@runtime_checkable
+class Redacts(Protocol):
+    """The extra power of a ThreadStore to take out what was said in a turn."""
+
+    async def redact(self, namespace: str, thread: str, seqs: Sequence[int], at: datetime) -> list[Turn]:
+        """The turns of these numbers that were redacted just now, as they were, in order.
+
+        Each keeps its number, id, role and time; its content is `REDACTED`, and its metadata says `at` and
+        nothing else (see `Turn.is_redacted`). All of them are redacted or none, durable before this returns,
+        and what was said leaves no bytes in the store's files. Unknown numbers and turns that were redacted
+        before are passed over. Numbers stay, so positions stay good; `LogRead.redactions` tells readers.
+
+        Raises:
+            StoreUnavailable, ReadOnly: nothing was redacted.
+        """
+        ...
+
+
+@runtime_checkable
+class LeasesThreads(Protocol):
+    """The extra power of a ThreadStore to give a thread to one run at a time, also between processes."""
+
+    def lease(self, namespace: str, thread: str, timeout_s: float) -> AbstractAsyncContextManager[None]:
+        """Hold the thread while the block runs; appends and reads by others go on.
+
+        Not re-entrant. A lease ends with its process, however that ends. Serves any number of event loops.
+
+        Raises:
+            Conflict: another holds it, and still did after `timeout_s`.
+            StoreUnavailable, ReadOnly: no lease can be had here.
+        """
         ...

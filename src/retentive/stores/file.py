@@ -16,7 +16,7 @@ from retentive.stores import log_file
 from retentive.stores.append_queue import AppendQueue
 from retentive.stores.base import Changes, Damage, Scan, StoredMemory, Written
 from retentive.stores.journal import Journal
-from retentive.stores.scope_state import KeptChanges, keep_changes
+from retentive.stores.kept import KeptChanges, keep_changes
 from retentive.types import Scope
 
 MAX_JOURNALS = 64
@@ -31,9 +31,10 @@ _Answer = TypeVar("_Answer")
 class FileStore:
     """Memories in `<folder>/<namespace>.jsonl` (see `MemoryStore`). Several processes may use the folder.
 
-    A namespace in use is held in memory. Inserts append a line; deletes and updates write the namespace's
-    file anew, so that no old text stays: choose SQLite where there is much to change. A position is good for
-    the store object that gave it; another answers it with the whole scope.
+    A namespace in use is held in memory. Inserts and new notes append a line; deletes, updates and what
+    removes or replaces a note write the namespace's file anew, so that no old text stays: choose SQLite where
+    there is much to change. A position is good for the store object that gave it; another answers it with the
+    whole scope.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -74,6 +75,10 @@ class FileStore:
             lambda journal: journal.scan(scope, since),
             lambda journal: journal.size(scope) <= _INLINE_ROWS,
         )
+
+    async def notes(self, scope: Scope, prefix: str = "") -> dict[str, bytes]:
+        """See `MemoryStore.notes`."""
+        return await self._read(scope.namespace, lambda journal: journal.notes(scope, prefix), lambda _: True)
 
     async def scopes(self, namespace: str) -> list[Scope]:
         """See `MemoryStore.scopes`."""

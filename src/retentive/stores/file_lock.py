@@ -1,9 +1,10 @@
 """A lock between processes, and between the threads of one, held on a file beside the one it protects."""
 
+import functools
 import os
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -60,10 +61,33 @@ def locked(path: Path, *, exclusive: bool = True, timeout_s: float = 10.0) -> Ge
     try:
         yield
     finally:
-        try:
-            _unlock(fd)
-        finally:
-            os.close(fd)
+        _give_back(fd)
+
+
+def take_lock(path: Path) -> Callable[[], None] | None:
+    """What gives the lock of `path` back, if it was free; None if another holds it. Never waits.
+
+    As `locked` otherwise: exclusive, between processes and within one, and it ends with the process.
+
+    Raises:
+        StoreUnavailable: the lock file cannot be made.
+    """
+    fd = _open(lock_path(path))
+    try:
+        if _try_lock(fd, exclusive=True) and _is_still_at(lock_path(path), fd):
+            return functools.partial(_give_back, fd)
+    except BaseException:
+        os.close(fd)
+        raise
+    os.close(fd)
+    return None
+
+
+def _give_back(fd: int) -> None:
+    try:
+        _unlock(fd)
+    finally:
+        os.close(fd)
 
 
 def _acquire(lock: Path, *, exclusive: bool, deadline: float) -> int:

@@ -4,9 +4,10 @@ import itertools
 import threading
 from collections.abc import Sequence
 
-from retentive.errors import NotFound, StoreClosed
+from retentive.errors import StoreClosed
 from retentive.stores.base import Changes, Scan, StoredMemory, Written
-from retentive.stores.scope_state import ScopeState, keep_changes
+from retentive.stores.kept import keep_changes
+from retentive.stores.scope_state import ScopeState
 from retentive.types import Scope
 
 
@@ -34,16 +35,12 @@ class InMemoryStore:
         self._check_open()
         prepared = keep_changes(changes)
         with self._lock:
-            state = self._scopes.get(changes.scope)
-            if state is None:
-                if changes.updates:
-                    raise NotFound(f"no memory {changes.updates[0].item.id!r} in this scope")
-                if not changes.inserts:
-                    return Written()
-                state = self._scopes[changes.scope] = ScopeState(self._next_position)
+            state = self._scopes.get(changes.scope) or ScopeState(self._next_position)
             written = state.apply(prepared)
-            if not state:
-                del self._scopes[changes.scope]
+            if state:
+                self._scopes[changes.scope] = state
+            else:
+                self._scopes.pop(changes.scope, None)
             return written
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[StoredMemory | None]:
@@ -60,6 +57,13 @@ class InMemoryStore:
         with self._lock:
             state = self._scopes.get(scope)
             return Scan(position=0, rows=(), reset=since != 0) if state is None else state.scan(since)
+
+    async def notes(self, scope: Scope, prefix: str = "") -> dict[str, bytes]:
+        """See `MemoryStore.notes`."""
+        self._check_open()
+        with self._lock:
+            state = self._scopes.get(scope)
+            return {} if state is None else state.notes(prefix)
 
     async def scopes(self, namespace: str) -> list[Scope]:
         """See `MemoryStore.scopes`."""

@@ -1,12 +1,16 @@
 """Threads in this process's memory, gone with it: for tests and for throw-away runs."""
 
+import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
 
 from retentive.errors import Conflict, StoreClosed
 from retentive.names import check_name
 from retentive.stores.base import LogRead, NewTurn
-from retentive.stores.thread_log import numbered
+from retentive.stores.leases import HeldKeys, held
+from retentive.stores.thread_log import numbered, redacted
 from retentive.types import Turn
 
 
@@ -16,7 +20,9 @@ class InMemoryThreadStore:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._logs: dict[tuple[str, str], list[Turn]] = {}
+        self._redactions: dict[tuple[str, str], int] = {}
         self._closed = False
+        self._leased = HeldKeys()
 
     @property
     def url(self) -> str:
@@ -35,13 +41,12 @@ class InMemoryThreadStore:
             if turns:
                 log = self._logs.setdefault((namespace, thread), log)
             log += numbered(turns, len(log))
-            return LogRead(turns=tuple(log[since:]), position=len(log))
+            return self._read(namespace, thread, since)
 
     async def turns(self, namespace: str, thread: str, since: int = 0) -> LogRead:
         """See `ThreadStore.turns`."""
         with self._lock:
-            log = self._log(namespace, thread)
-            return LogRead(turns=tuple(log[since:]), position=len(log))
+            return self._read(namespace, thread, since)
 
     async def threads(self, namespace: str) -> list[str]:
         """See `ThreadStore.threads`."""
@@ -60,13 +65,39 @@ class InMemoryThreadStore:
         """See `ThreadStore.delete`."""
         with self._lock:
             self._log(namespace, thread)
+            self._redactions.pop((namespace, thread), None)
             return self._logs.pop((namespace, thread), None) is not None
+
+    async def redact(self, namespace: str, thread: str, seqs: Sequence[int], at: datetime) -> list[Turn]:
+        """See `Redacts.redact`."""
+        with self._lock:
+            log = self._log(namespace, thread)
+            wanted = frozenset(seqs)
+            taken = [turn for turn in log if turn.seq in wanted and not turn.is_redacted]
+            for turn in taken:
+                log[turn.seq - 1] = redacted(turn, at)
+            if taken:
+                self._redactions[namespace, thread] = self._redactions.get((namespace, thread), 0) + 1
+            return taken
+
+    @asynccontextmanager
+    async def lease(self, namespace: str, thread: str, timeout_s: float) -> AsyncGenerator[None, None]:
+        """See `LeasesThreads.lease`."""
+        with self._lock:
+            self._log(namespace, thread)
+        async with held(functools.partial(self._leased.take, (namespace, thread)), thread, timeout_s):
+            yield
 
     async def close(self) -> None:
         """See `ThreadStore.close`. What was kept is gone."""
         with self._lock:
             self._closed = True
             self._logs.clear()
+
+    def _read(self, namespace: str, thread: str, since: int) -> LogRead:
+        log = self._log(namespace, thread)
+        redactions = self._redactions.get((namespace, thread), 0)
+        return LogRead(turns=tuple(log[since:]), position=len(log), redactions=redactions)
 
     def _log(self, namespace: str, thread: str) -> list[Turn]:
         self._check_open()

@@ -5,17 +5,18 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
-from retentive.errors import NotFound, RetentiveError, StoreCorrupt, StoreUnavailable
+from retentive.errors import RetentiveError, StoreCorrupt, StoreUnavailable
 from retentive.stores import log_file
 from retentive.stores.base import Damage, Scan, StoredMemory, Written
 from retentive.stores.file_lock import locked
-from retentive.stores.journal_lines import decode_line, encode_line
-from retentive.stores.scope_state import Kept, KeptChanges, ScopeState
+from retentive.stores.journal_lines import Line, decode_line, encode_line
+from retentive.stores.kept import KeptChanges
+from retentive.stores.scope_state import ScopeState
 from retentive.types import Scope
 
 _LOG = logging.getLogger("retentive.stores.file")
@@ -43,7 +44,7 @@ class Journal:
 
     @property
     def scopes(self) -> list[Scope]:
-        """The scopes that hold memories, the shared one first, then by user id."""
+        """The scopes that hold memories or notes, the shared one first, then by user id."""
         return sorted(self._held.scopes, key=lambda scope: scope.user_id or "")
 
     def size(self, scope: Scope) -> int:
@@ -60,6 +61,11 @@ class Journal:
         """See `MemoryStore.scan`."""
         state = self._held.scopes.get(scope)
         return Scan(position=0, rows=(), reset=since != 0) if state is None else state.scan(since)
+
+    def notes(self, scope: Scope, prefix: str) -> dict[str, bytes]:
+        """See `MemoryStore.notes`."""
+        state = self._held.scopes.get(scope)
+        return {} if state is None else state.notes(prefix)
 
     def is_current(self) -> bool:
         """Whether the file is as it was when last read."""
@@ -113,12 +119,12 @@ class Journal:
         text_goes = False
         for scope, change in changes:
             try:
-                written, new = self._apply(scope, change)
+                written, new, replaced = self._apply(scope, change)
             except RetentiveError as error:
                 results.append(error)
                 continue
             results.append(written)
-            text_goes = text_goes or bool(written.deleted or change.updates)
+            text_goes = text_goes or replaced
             if new:
                 lines.append(encode_line(new))
         if text_goes:
@@ -127,18 +133,20 @@ class Journal:
             self._append(lines)
         return results
 
-    def _apply(self, scope: Scope, change: KeptChanges) -> tuple[Written, list[Kept]]:
-        """What was done, and the inserts that are new."""
+    def _apply(self, scope: Scope, change: KeptChanges) -> tuple[Written, Line, bool]:
+        """What was done, the line that adds what is new, and whether older text has to go."""
         scopes = self._held.scopes
-        if scope not in scopes and change.updates:
-            raise NotFound(f"no memory {change.updates[0].id!r} in this scope")
-        if scope not in scopes and not change.inserts:
-            return Written(), []
-        state = scopes.setdefault(scope, ScopeState(self._next_position))
+        state = scopes.get(scope) or ScopeState(self._next_position)
+        text_goes = state.loses(change)
+        added = {name: note for name, note in change.notes.items() if state.note(name) is None}
         written = state.apply(change)
-        if not state:
-            del scopes[scope]
-        return written, [memory for memory in change.inserts if state.get(memory.id) is memory]
+        if state:
+            scopes[scope] = state
+        else:
+            scopes.pop(scope, None)
+        memories = tuple(memory for memory in change.inserts if state.get(memory.id) is memory)
+        notes = {name: note for name, note in added.items() if note is not None}
+        return written, Line(scope=scope, memories=memories, notes=notes), text_goes
 
     def _append(self, lines: Sequence[bytes]) -> None:
         data = b"".join(lines)
@@ -151,9 +159,8 @@ class Journal:
 
     def _rewrite(self) -> None:
         """Put what is held into a new file in place of the old one, so that nothing else stays on disk."""
-        by_age = sorted((entry for state in self._held.scopes.values() for entry in state), key=itemgetter(0))
         bad = list(self._held.bad.values())
-        lines = [line for _, line in bad] + [encode_line([memory]) for _, memory in by_age]
+        lines = [line for _, line in bad] + [encode_line(line) for line in self._held.lines_anew()]
         data, temporary = b"".join(lines), self._temporary()
         with self._opened():  # it may be marked read-only, which replacing it would pass over
             pass
@@ -198,15 +205,17 @@ class Journal:
         for line in lines:
             self._held.passed(line + b"\n", 1)
             try:
-                memories = decode_line(line)
-                if any(scope.namespace != self._namespace for scope, _ in memories):
+                said = decode_line(line)
+                if said.scope.namespace != self._namespace:
                     raise StoreCorrupt("of another namespace")  # noqa: TRY301
             except StoreCorrupt as error:
                 self._held.bad[self._held.lines] = (str(error), line + b"\n")
                 _LOG.warning("%s line %d is left out: %s", self._path, self._held.lines, error)
                 continue
-            for scope, memory in memories:
-                self._held.scopes.setdefault(scope, ScopeState(self._next_position)).put(memory)
+            state = self._held.scopes.setdefault(said.scope, ScopeState(self._next_position))
+            state.put_notes(said.notes)
+            for memory in said.memories:
+                state.put(memory)
 
     @contextlib.contextmanager
     def _opened(self) -> Generator[tuple[int, bool], None, None]:
@@ -246,6 +255,18 @@ class _Held:
         self.lines += lines
         self.offset += len(data)
         self._tail = (self._tail + data[-_TAIL_BYTES:])[-_TAIL_BYTES:] if self.offset else b""
+
+    def lines_anew(self) -> Iterator[Line]:
+        """All that is held, as few words as it takes: the oldest memory first, then the notes."""
+        by_age = sorted(
+            ((position, scope, memory) for scope, state in self.scopes.items() for position, memory in state),
+            key=itemgetter(0),
+        )
+        for _, scope, memory in by_age:
+            yield Line(scope=scope, memories=(memory,))
+        for scope, state in self.scopes.items():
+            for name, note in state.notes().items():
+                yield Line(scope=scope, notes={name: note})
 
     def goes_on_in(self, fd: int, now: _Signature) -> bool:
         """Whether the open file begins with what was read; if not it was replaced, cut, or edited."""

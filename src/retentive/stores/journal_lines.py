@@ -1,30 +1,51 @@
 """The lines of a namespace's journal: one JSON object a change, readable by people.
 
-A line is a memory, its own fields first, or `{"memories": [...]}` where one change wrote several. A later
-line with the same id replaces an earlier one.
+A line is a memory, its own fields first, or `{"memories": [...]}` where one change wrote several. A change
+with notes names its scope: `{"namespace": ..., "user_id": ..., "memories": [...], "notes": {name: base64}}`.
+A later line replaces what an earlier one says of the same id or note.
 """
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, cast
 
+from retentive.checks import Json
 from retentive.codec import item_from_dict, to_json
 from retentive.errors import InvalidInput, StoreCorrupt
-from retentive.stores.base import StoredMemory
-from retentive.stores.scope_state import Kept, keep
+from retentive.stores.base import Changes, StoredMemory
+from retentive.stores.kept import Kept, keep
 from retentive.types import Scope
 
 
-def encode_line(memories: Sequence[Kept]) -> bytes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What one line says: memories and notes of one scope. Falsy when it says nothing."""
+
+    scope: Scope
+    memories: tuple[Kept, ...] = ()
+    notes: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+    def __bool__(self) -> bool:
+        return bool(self.memories or self.notes)
+
+
+def encode_line(line: Line) -> bytes:
     """One line, with its end."""
-    objects = [_encode(memory) for memory in memories]
-    line = objects[0] if len(objects) == 1 else '{"memories":[' + ",".join(objects) + "]}"
-    return line.encode() + b"\n"
+    objects = [_encode(memory) for memory in line.memories]
+    if len(objects) == 1 and not line.notes:
+        return objects[0].encode() + b"\n"
+    parts = [f'"memories":[{",".join(objects)}]'] if objects else []
+    if line.notes:
+        notes: dict[str, Json] = {name: b64encode(note).decode() for name, note in line.notes.items()}
+        scope: dict[str, Json] = {"namespace": line.scope.namespace, "user_id": line.scope.user_id}
+        parts = [to_json(scope)[1:-1], *parts, f'"notes":{to_json(notes)}']
+    return ("{" + ",".join(parts) + "}").encode() + b"\n"
 
 
-def decode_line(line: bytes) -> list[tuple[Scope, Kept]]:
-    """The memories of a line.
+def decode_line(line: bytes) -> Line:
+    """What the line says.
 
     Raises:
         StoreCorrupt: it is not such a line; none of it can be used.
@@ -35,12 +56,23 @@ def decode_line(line: bytes) -> list[tuple[Scope, Kept]]:
         raise StoreCorrupt(f"not JSON: {error}") from error
     if not isinstance(data, dict):
         raise StoreCorrupt("not a JSON object")
-    fields = cast("dict[str, Any]", data)
-    many = fields["memories"] if fields.keys() == {"memories"} else [fields]
     try:
-        return [_decode(memory) for memory in many]
-    except (InvalidInput, TypeError, ValueError, KeyError, AttributeError) as error:
+        return _decode_line(cast("dict[str, Any]", data))
+    except (InvalidInput, TypeError, ValueError, LookupError, AttributeError) as error:
         raise StoreCorrupt(f"not a memory: {error!r}") from error
+
+
+def _decode_line(data: Mapping[str, Any]) -> Line:
+    if "memories" not in data and "notes" not in data:
+        scope, memory = _decode(data)
+        return Line(scope=scope, memories=(memory,))
+    memories = [_decode(memory) for memory in data.get("memories", ())]
+    notes = {name: b64decode(note, validate=True) for name, note in data.get("notes", {}).items()}
+    scope = Scope(data["namespace"], data["user_id"]) if notes else memories[0][0]
+    if any(other != scope for other, _ in memories):
+        raise StoreCorrupt("memories of several scopes in one line")
+    Changes(scope=scope, notes=notes)
+    return Line(scope=scope, memories=tuple(memory for _, memory in memories), notes=notes)
 
 
 def _encode(memory: Kept) -> str:

@@ -2,10 +2,12 @@
 
 import bisect
 import contextlib
+import functools
 import logging
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from retentive.errors import Conflict, RetentiveError, StoreUnavailable
@@ -13,8 +15,9 @@ from retentive.names import check_name, file_name, name_of
 from retentive.stores import log_file
 from retentive.stores.append_queue import AppendQueue
 from retentive.stores.base import Damage, LogRead, NewTurn
-from retentive.stores.file_lock import lock_path, locked
-from retentive.stores.thread_log import Mark, Marks, Parsed, encode, parse
+from retentive.stores.file_lock import lock_path, locked, take_lock
+from retentive.stores.leases import held
+from retentive.stores.thread_log import HEAD_BYTES, Mark, Marks, Parsed, encode, parse, redact, redactions
 from retentive.types import Turn
 
 _SUFFIX = ".jsonl"
@@ -30,6 +33,7 @@ class _Append:
 @dataclass(frozen=True, slots=True)
 class _Found:
     parsed: Parsed
+    redactions: int
     rewritten: bool
 
 
@@ -70,8 +74,23 @@ class JsonlThreadStore:
         return await self._queue.run(_namespaces_in, self._folder)
 
     async def delete(self, namespace: str, thread: str) -> bool:
-        """See `ThreadStore.delete`. Also removes what was torn off, and the lock file."""
+        """See `ThreadStore.delete`. Also removes what was torn off, and the lock files."""
         return await self._queue.run(self._delete, self._path(namespace, thread))
+
+    async def redact(self, namespace: str, thread: str, seqs: Sequence[int], at: datetime) -> list[Turn]:
+        """See `Redacts.redact`. The log is written anew beside the old one and put in its place."""
+        return await self._queue.run(self._redact, self._path(namespace, thread), frozenset(seqs), at)
+
+    async def files(self, namespace: str) -> list[Path]:
+        """See `KeepsFiles.files`: the logs, what was torn off, what a kill left of a rewriting; no locks."""
+        return await self._queue.run(_files_in, self._folder / file_name(check_name("namespace", namespace)))
+
+    @contextlib.asynccontextmanager
+    async def lease(self, namespace: str, thread: str, timeout_s: float) -> AsyncGenerator[None, None]:
+        """See `LeasesThreads.lease`. A lock on `<thread>.jsonl.run.lock`."""
+        path = self._path(namespace, thread)
+        async with held(functools.partial(_take_lease, path), thread, timeout_s):
+            yield
 
     async def close(self) -> None:
         """See `ThreadStore.close`."""
@@ -96,11 +115,17 @@ class JsonlThreadStore:
             if fd is None:
                 return LogRead(turns=(), position=0)
             with _closing(fd):
-                log = self._parse(path, fd, since).parsed
+                found = self._parse(path, fd, since)
         except OSError as error:
             raise StoreUnavailable(f"{path} cannot be read: {error.strerror or error}") from error
+        log = found.parsed
         torn = [log.torn_report] if log.torn_report else []
-        return LogRead(turns=_after(log.turns, since), position=log.last_seq, damage=(*log.damage, *torn))
+        return LogRead(
+            turns=_after(log.turns, since),
+            position=log.last_seq,
+            damage=(*log.damage, *torn),
+            redactions=found.redactions,
+        )
 
     def _append(self, path: Path, appends: Sequence[_Append]) -> Sequence[LogRead | RetentiveError]:
         try:
@@ -147,28 +172,48 @@ class JsonlThreadStore:
         if any(last_seqs):
             damage = [*damage, *_torn_off(path, log)]
             log_file.append_durably(fd, b"".join(lines), log.kept)
-            self._marks.add(path, [log.mark_after(lines, seq)])
+            self._marks.add(path, [log.mark_after(lines, seq)], found.redactions)
             if is_new:
                 log_file.sync_folder(path.parent)
         return [
             _conflict(path)
             if last is None
-            else LogRead(turns=_after(turns, append.since, last), position=last, damage=tuple(damage))
+            else LogRead(
+                turns=_after(turns, append.since, last),
+                position=last,
+                damage=tuple(damage),
+                redactions=found.redactions,
+            )
             for append, last in zip(appends, last_seqs, strict=True)
         ]
 
     def _parse(self, path: Path, fd: int, since: int) -> _Found:
-        for mark in self._marks.latest(path, since):
+        count = redactions(log_file.read_head(fd, HEAD_BYTES))
+        for mark in self._marks.latest(path, since, count):
             data = log_file.read_from(fd, mark.offset - mark.length)
             if mark.ends(data[: mark.length]):
-                return self._found(path, data, mark, rewritten=False)
+                log = parse(data[mark.length :], mark)
+                self._marks.add(path, log.marks, count)
+                return _Found(log, count, rewritten=False)
         self._marks.forget(path)
-        return self._found(path, log_file.read_from(fd, 0), Mark(), rewritten=True)
+        log = parse(log_file.read_from(fd, 0), Mark())
+        self._marks.add(path, log.marks, count)
+        return _Found(log, count, rewritten=True)
 
-    def _found(self, path: Path, data: bytes, mark: Mark, *, rewritten: bool) -> _Found:
-        log = parse(data[mark.length :], mark)
-        self._marks.add(path, log.marks)
-        return _Found(log, rewritten)
+    def _redact(self, path: Path, seqs: frozenset[int], at: datetime) -> list[Turn]:
+        if not path.exists():
+            return []
+        try:
+            with locked(path):
+                log_file.temporary(path).unlink(missing_ok=True)
+                left, taken = redact(path.read_bytes(), seqs, at)
+                if taken:
+                    log_file.replace_durably(path, left)
+        except OSError as error:
+            if isinstance(error, RetentiveError):
+                raise
+            raise log_file.refusal(path, error) from error
+        return taken
 
     def _delete(self, path: Path) -> bool:
         if not path.exists() and not log_file.set_aside_files(path):
@@ -178,7 +223,9 @@ class JsonlThreadStore:
                 there = [path] if path.exists() else []
                 for file in [*there, *log_file.set_aside_files(path)]:
                     file.unlink()
+                log_file.temporary(path).unlink(missing_ok=True)
                 log_file.sync_folder(path.parent)
+                _drop_lease(path)
                 with contextlib.suppress(PermissionError):  # Windows keeps a file that is open
                     lock_path(path).unlink()
         except OSError as error:
@@ -187,6 +234,29 @@ class JsonlThreadStore:
             raise log_file.refusal(path, error) from error
         self._marks.forget(path)
         return bool(there)
+
+
+def _leased(path: Path) -> Path:
+    """What the lease of a thread is a lock of; it never exists itself."""
+    return path.with_name(path.name + ".run")
+
+
+def _take_lease(path: Path) -> Callable[[], None] | None:
+    try:
+        log_file.make_folder(path.parent)
+        return take_lock(_leased(path))
+    except OSError as error:
+        cause = error.__cause__ if isinstance(error, RetentiveError) else error
+        raise log_file.refusal(path, cause if isinstance(cause, OSError) else error) from error
+
+
+def _drop_lease(path: Path) -> None:
+    """Remove the lock file of the lease, unless a run holds it."""
+    release = take_lock(_leased(path))
+    if release is not None:
+        with contextlib.suppress(PermissionError):
+            lock_path(_leased(path)).unlink()
+        release()
 
 
 def _after(turns: Sequence[Turn], since: int, last: int | None = None) -> tuple[Turn, ...]:
@@ -216,6 +286,10 @@ def _conflict(path: Path) -> Conflict:
 def _logs_in(folder: Path) -> list[str]:
     stems = (path.name.removesuffix(_SUFFIX) for path in _entries(folder) if path.name.endswith(_SUFFIX))
     return sorted(name_of(stem) for stem in stems if file_name(name_of(stem)) == stem)
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(path for path in _entries(folder) if _SUFFIX in path.name and path.suffix != ".lock")
 
 
 def _namespaces_in(folder: Path) -> list[str]:

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -58,6 +59,12 @@ def read_from(fd: int, offset: int) -> bytes:
     return b"".join(parts)
 
 
+def read_head(fd: int, size: int) -> bytes:
+    """The first bytes, `size` at most."""
+    os.lseek(fd, 0, os.SEEK_SET)
+    return os.read(fd, size)
+
+
 def append_durably(fd: int, data: bytes, keep: int) -> None:
     """Cut the file to its first `keep` bytes, add the data, and wait until it is on disk.
 
@@ -76,6 +83,38 @@ def append_durably(fd: int, data: bytes, keep: int) -> None:
             os.ftruncate(fd, keep)
             os.fsync(fd)
         raise
+
+
+def temporary(path: Path) -> Path:
+    """Where a file is made that takes the place of `path`: `<name>.new`. One may be left by a kill."""
+    return path.with_name(path.name + ".new")
+
+
+def replace_durably(path: Path, data: bytes) -> None:
+    """Put a file of this data in the place of the one at `path`, with its rights, on disk.
+
+    Whoever opens `path`, or finds it after a kill, sees the old file or the new one, whole. The blocks of the
+    old one are given back to the file system.
+
+    Raises:
+        OSError: it could not be done, or nobody may write `path`; that is as it was.
+    """
+    fd, _ = open_to_append(path)
+    os.close(fd)
+    new = temporary(path)
+    new.unlink(missing_ok=True)
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o644)
+    try:
+        try:
+            append_durably(fd, data, 0)
+        finally:
+            os.close(fd)
+        shutil.copymode(path, new)
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
 
 
 def set_aside(path: Path, torn: bytes) -> Path:

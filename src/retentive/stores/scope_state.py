@@ -1,108 +1,38 @@
 """One scope held in memory by the laws of `MemoryStore`: the core of the in-memory and the file store."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
-from retentive.codec import item_from_json, item_to_json, time_to_text
+from retentive.codec import item_from_json, item_to_json
 from retentive.errors import Conflict, NotFound
-from retentive.stores.base import Changes, IndexRow, Scan, StoredMemory, Written
+from retentive.stores.base import IndexRow, Scan, Written
+from retentive.stores.kept import Kept, KeptChanges, Slot
 
 MAX_GONE = 1_000
 """How many deletes of a scope are remembered; who is further behind reads the scope anew."""
 
-_Slot: TypeAlias = tuple[str, ...] | tuple[str, bytes]  # what only one memory of a scope may hold
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """A memory as it is held: the item as JSON, so that nothing is shared with callers."""
-
-    id: str
-    kind: str
-    near: str | None
-    updated_at: str
-    embedder: str | None
-    text_key: bytes | None
-    key: str | None
-    packed: bytes
-    vector: bytes | None
-    item: str
-
-    def slots(self) -> Iterator[_Slot]:
-        """What no other memory of the scope may hold, the caller's key first."""
-        if self.key is not None:
-            yield "key", self.key
-        if self.text_key is not None:
-            yield self.kind, self.text_key
-
-    def stored(self) -> StoredMemory:
-        """The memory as it is handed out."""
-        return StoredMemory(
-            item=item_from_json(self.item),
-            text_key=self.text_key,
-            key=self.key,
-            packed=self.packed,
-            vector=self.vector,
-        )
-
-    def index_row(self) -> IndexRow:
-        """What a scan gives of it."""
-        return IndexRow(id=self.id, packed=self.packed, vector=self.vector, embedder=self.embedder)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptChanges:
-    """Changes that share nothing mutable with the caller."""
-
-    deletes: tuple[str, ...]
-    updates: tuple[Kept, ...]
-    inserts: tuple[Kept, ...]
-    unchanged: Mapping[str, str]
-
-
-def keep(memory: StoredMemory) -> Kept:
-    """The memory as it is held."""
-    item = memory.item
-    return Kept(
-        id=item.id,
-        kind=str(item.kind),
-        near=item.near,
-        updated_at=time_to_text(item.updated_at),
-        embedder=item.embedder,
-        text_key=memory.text_key,
-        key=memory.key,
-        packed=memory.packed,
-        vector=memory.vector,
-        item=item_to_json(item),
-    )
-
-
-def keep_changes(changes: Changes) -> KeptChanges:
-    """The changes, copied."""
-    return KeptChanges(
-        deletes=tuple(dict.fromkeys(changes.deletes)),
-        updates=tuple(map(keep, changes.updates)),
-        inserts=tuple(map(keep, changes.inserts)),
-        unchanged={id: time_to_text(moment) for id, moment in changes.unchanged.items()},
-    )
-
 
 class ScopeState:
-    """The memories of one scope, in the order of their latest change. Not thread-safe."""
+    """The memories of one scope, in the order of their latest change, and its notes. Not thread-safe."""
 
     def __init__(self, next_position: Callable[[], int]) -> None:
         """An empty scope; positions come from `next_position`, each greater than all before."""
         self._next_position = next_position
         self._position = self._complete_after = next_position()
         self._memories: dict[str, tuple[int, Kept]] = {}
-        self._holders: dict[_Slot, str] = {}
+        self._holders: dict[Slot, str] = {}
         self._named_near: dict[str, set[str]] = {}
         self._gone: deque[tuple[int, str]] = deque()
+        self._notes: dict[str, bytes] = {}
 
     def __len__(self) -> int:
+        """How many memories it holds."""
         return len(self._memories)
+
+    def __bool__(self) -> bool:
+        """Whether it holds anything."""
+        return bool(self._memories or self._notes)
 
     def __iter__(self) -> Iterator[tuple[int, Kept]]:
         """The memories with the positions of their latest changes, oldest change first."""
@@ -126,13 +56,33 @@ class ScopeState:
         gone = [] if reset else [id for position, id in self._gone if position > since]
         return Scan(position=self._position, rows=newest_first[::-1], gone=gone, reset=reset)
 
+    def note(self, name: str) -> bytes | None:
+        """The note; None if there is none."""
+        return self._notes.get(name)
+
+    def notes(self, prefix: str = "") -> dict[str, bytes]:
+        """See `MemoryStore.notes`."""
+        return {name: self._notes[name] for name in sorted(self._notes) if name.startswith(prefix)}
+
+    def loses(self, changes: KeptChanges) -> bool:
+        """Whether the changes take away or replace anything that is here now."""
+        return (
+            bool(changes.updates)
+            or any(id in self._memories for id in changes.deletes)
+            or any(self._notes.get(name, note) != note for name, note in changes.notes.items())
+        )
+
     def apply(self, changes: KeptChanges) -> Written:
         """Do all of it, or raise before anything is done.
 
         Raises:
             NotFound, Conflict: see `MemoryStore.write`.
         """
-        self._check_updates(changes)
+        self._check_expected(changes)
+        plan = self._check_updates(changes)
+        if changes.whole:
+            self._check_inserts(changes, plan)
+        self.put_notes(changes.notes)
         deleted = [id for id in changes.deletes if self._delete(id)]
         for memory in changes.updates:
             self.put(memory)
@@ -147,6 +97,14 @@ class ScopeState:
             self._holders[slot] = memory.id
         if memory.near is not None:
             self._named_near.setdefault(memory.near, set()).add(memory.id)
+
+    def put_notes(self, notes: Mapping[str, bytes | None]) -> None:
+        """Hold the notes in place of those with their names; None takes one out."""
+        for name, note in notes.items():
+            if note is None:
+                self._notes.pop(name, None)
+            else:
+                self._notes[name] = note
 
     def _insert(self, memory: Kept) -> str:
         """The id that holds the memory's id, key or text afterwards."""
@@ -185,28 +143,79 @@ class ScopeState:
                 del self._named_near[memory.near]
         return memory
 
-    def _check_updates(self, changes: KeptChanges) -> None:
-        """Play the updates through on paper."""
-        now: dict[str, Kept | None] = dict.fromkeys(changes.deletes)
-        holders: dict[_Slot, str | None] = {
-            slot: None for id in changes.deletes for slot in self._slots_of(self.get(id))
-        }
+    def _check_expected(self, changes: KeptChanges) -> None:
+        for name, note in changes.expected.items():
+            if self._notes.get(name) != note:
+                raise Conflict(f"note {name!r} was changed by another write; read it again")
+
+    def _check_updates(self, changes: KeptChanges) -> "_Plan":
+        """Play the deletes and updates through on paper."""
+        plan = _Plan(self._memories, self._holders)
+        for id in changes.deletes:
+            plan.take_out(id)
         for memory in changes.updates:
-            old = now[memory.id] if memory.id in now else self.get(memory.id)
+            old = plan.take_out(memory.id)
             if old is None:
                 raise NotFound(f"no memory {memory.id!r} in this scope")
             if changes.unchanged.get(memory.id, old.updated_at) != old.updated_at:
                 raise Conflict(f"memory {memory.id!r} was changed by another write; read it again")
-            holders.update(dict.fromkeys(old.slots()))
-            for slot in memory.slots():
-                if (holders[slot] if slot in holders else self._holders.get(slot)) is not None:
-                    raise Conflict(f"another memory of this scope already says what {memory.id!r} would say")
-                holders[slot] = memory.id
-            now[memory.id] = memory
+            if not plan.put(memory):
+                raise Conflict(f"another memory of this scope already says what {memory.id!r} would say")
+        return plan
 
     @staticmethod
-    def _slots_of(memory: Kept | None) -> Iterable[_Slot]:
-        return () if memory is None else memory.slots()
+    def _check_inserts(changes: KeptChanges, plan: "_Plan") -> None:
+        for memory in changes.inserts:
+            holder = plan.holder(memory)
+            if holder is not None:
+                raise Conflict(
+                    f"the place of memory {memory.id!r} is taken, so nothing of the change is kept",
+                    taken={memory.id: holder},
+                )
+            plan.put(memory)
+
+
+class _Plan:
+    """A scope as it would be after a change: what differs is written over what is held."""
+
+    def __init__(self, memories: Mapping[str, tuple[int, Kept]], holders: Mapping[Slot, str]) -> None:
+        self._held = memories
+        self._held_slots = holders
+        self._memories: dict[str, Kept | None] = {}
+        self._slots: dict[Slot, str | None] = {}
+
+    def get(self, id: str) -> Kept | None:
+        """The memory of the id; None if there would be none."""
+        if id in self._memories:
+            return self._memories[id]
+        held = self._held.get(id)
+        return None if held is None else held[1]
+
+    def take_out(self, id: str) -> Kept | None:
+        """Leave a free place; what was there."""
+        memory = self.get(id)
+        if memory is not None:
+            self._memories[id] = None
+            self._slots.update(dict.fromkeys(memory.slots()))
+        return memory
+
+    def put(self, memory: Kept) -> bool:
+        """Put it where nothing is; False if its id or one of its slots is taken."""
+        if self.holder(memory) is not None:
+            return False
+        self._memories[memory.id] = memory
+        self._slots.update(dict.fromkeys(memory.slots(), memory.id))
+        return True
+
+    def holder(self, memory: Kept) -> str | None:
+        """The memory that has its id, else one of its slots; None if it would find its place free."""
+        if self.get(memory.id) is not None:
+            return memory.id
+        holders = map(self._holder, memory.slots())
+        return next((holder for holder in holders if holder is not None), None)
+
+    def _holder(self, slot: Slot) -> str | None:
+        return self._slots[slot] if slot in self._slots else self._held_slots.get(slot)
 
 
 def _without_near(memory: Kept) -> Kept:

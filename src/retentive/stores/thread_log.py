@@ -2,25 +2,33 @@
 
 A turn that was appended together with others carries `more`, the number of those that follow it, so that a
 group of which the end is missing is known to be no whole group.
+
+Once turns were redacted, the log begins with a line that counts how often: `{"redactions":1}`.
 """
 
 import json
+import re
 import threading
 import zlib
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn, cast
 
-from retentive.codec import to_json, turn_from_dict, turn_to_dict
+from retentive.codec import time_to_text, to_json, turn_from_dict, turn_to_dict
 from retentive.errors import StoreCorrupt
 from retentive.frozen import frozen
 from retentive.stores.base import Damage, NewTurn
-from retentive.types import Turn
+from retentive.types import REDACTED, REDACTED_AT, Turn
 
 MAX_LOGS_MARKED: Final = 1_024
 MAX_MARKS_A_LOG: Final = 16
+HEAD_BYTES: Final = 32
+"""How much of a log is read to learn how often turns of it were redacted."""
+
+_HEAD: Final = re.compile(rb'\{"redactions":(\d{1,9})\}\r?(?:\n|\Z)')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,27 +49,45 @@ class Mark:
         return len(line) == self.length and zlib.crc32(line) == self.crc
 
 
+@dataclass(slots=True)
+class _Marked:
+    """The marks of one log, good for as long as it was redacted just so often."""
+
+    redactions: int
+    marks: deque[Mark] = field(default_factory=lambda: deque(maxlen=MAX_MARKS_A_LOG))
+
+
 class Marks:
     """The latest marks of the logs used last, so that going on from one reads only what follows."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._of: OrderedDict[Path, deque[Mark]] = OrderedDict()
+        self._of: OrderedDict[Path, _Marked] = OrderedDict()
 
-    def latest(self, log: Path, since: int) -> list[Mark]:
+    def latest(self, log: Path, since: int, redactions: int) -> list[Mark]:
         """The last two known marks of the log that skip nothing after number `since`, the later one first.
 
-        Where fewer are known, its start comes last.
+        Where fewer are known, its start comes last: also where it was redacted since. None at all if it
+        counts fewer redactions than before: then it is another log.
         """
         with self._lock:
-            marks = [mark for mark in self._of.get(log, ()) if mark.seq <= since]
+            known = self._of.get(log)
+            if known is not None and redactions < known.redactions:
+                return []
+            is_same = known is not None and redactions == known.redactions
+            marks = [mark for mark in known.marks if mark.seq <= since] if known and is_same else []
         return [*reversed(marks[-2:]), Mark()][:2]
 
-    def add(self, log: Path, new: Sequence[Mark]) -> None:
-        """Remember the marks, those that lie after the ones known."""
+    def add(self, log: Path, new: Sequence[Mark], redactions: int) -> None:
+        """Remember the marks, those that lie after the ones known; older ones than a redaction are not."""
         with self._lock:
-            marks = self._of.setdefault(log, deque(maxlen=MAX_MARKS_A_LOG))
+            known = self._of.get(log)
+            if known is None or known.redactions < redactions:
+                known = self._of[log] = _Marked(redactions)
+            if known.redactions > redactions:
+                return
             self._of.move_to_end(log)
+            marks = known.marks
             marks.extend(mark for mark in new if not marks or marks[-1].seq < mark.seq)
             if len(self._of) > MAX_LOGS_MARKED:
                 self._of.popitem(last=False)
@@ -171,6 +197,37 @@ def numbered(turns: Sequence[NewTurn], after_seq: int) -> list[Turn]:
     ]
 
 
+def redactions(log: bytes) -> int:
+    """How often turns of the log were redacted; its first `HEAD_BYTES` are enough to tell."""
+    found = _HEAD.match(log)
+    return int(found[1]) if found else 0
+
+
+def redact(log: bytes, seqs: Collection[int], at: datetime) -> tuple[bytes, list[Turn]]:
+    """The log without what was said in these turns, and those turns as they were, in order.
+
+    Other lines stay as they are, damaged ones too. Unknown numbers and turns redacted before are passed over.
+    """
+    lines = _lines(log, Mark())
+    pieces, seq, taken = log.split(b"\n"), 0, list[Turn]()
+    for line in lines[: _count_whole(lines)]:
+        if line.turn is None:
+            continue
+        seq = max(line.turn.seq, seq + 1)
+        if seq in seqs and not line.turn.is_redacted:
+            taken.append(replace(line.turn, seq=seq))
+            left = turn_to_dict(redacted(taken[-1], at))
+            pieces[line.number - 1] = to_json(left | ({"more": line.more} if line.more else {})).encode()
+    head = to_json({"redactions": redactions(log) + 1}).encode()
+    pieces = [head, *(pieces[1:] if redactions(log) else pieces)]
+    return b"\n".join(pieces), taken
+
+
+def redacted(turn: Turn, at: datetime) -> Turn:
+    """The turn without what was said in it."""
+    return replace(turn, content=REDACTED, metadata=frozen({REDACTED_AT: time_to_text(at)}))
+
+
 def _group_lines(turns: Sequence[Turn]) -> Iterable[bytes]:
     for more, turn in zip(range(len(turns) - 1, -1, -1), turns, strict=True):
         line = turn_to_dict(turn)
@@ -184,7 +241,8 @@ def _lines(data: bytes, after: Mark) -> list[_Line]:
     last = len(pieces) - 1
     start, found = after.offset, list[_Line]()
     for index, piece in enumerate(pieces):
-        if piece.strip() or (index == last and piece):
+        is_head = start == 0 and bool(_HEAD.fullmatch(piece))
+        if not is_head and (piece.strip() or (index == last and piece)):
             line = _Line(start, after.line + index + 1, piece, terminated=index < last)
             _read(line)
             found.append(line)

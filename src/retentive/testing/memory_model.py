@@ -42,20 +42,26 @@ class ScopeModel:
 
     def __init__(self) -> None:
         self.memories: dict[str, StoredMemory] = {}
+        self.notes: dict[str, bytes] = {}
 
     def write(self, changes: Changes) -> Written:
         """Do it or raise as a store must."""
+        for name, note in changes.expected.items():
+            if self.notes.get(name) != note:
+                raise Conflict(name)
         memories = dict(self.memories)
         deleted = [id for id in dict.fromkeys(changes.deletes) if memories.pop(id, None) is not None]
         for memory in changes.updates:
             _update(memories, memory, changes.unchanged)
-        inserted = [_insert(memories, memory) for memory in changes.inserts]
+        inserted = [_insert(memories, memory, whole=changes.whole) for memory in changes.inserts]
         # A name of a deleted memory is cleared where it stood before the updates and inserts of the change.
         untouched = self.memories.keys() - {memory.item.id for memory in changes.updates} - set(deleted)
         for id in untouched & memories.keys():
             if memories[id].item.near in deleted:
                 memories[id] = replace(memories[id], item=replace(memories[id].item, near=None))
         self.memories = memories
+        notes = {**self.notes, **changes.notes}
+        self.notes = {name: note for name, note in notes.items() if note is not None}
         return Written(deleted=deleted, inserted=inserted)
 
 
@@ -98,15 +104,25 @@ def _update(memories: dict[str, StoredMemory], memory: StoredMemory, unchanged: 
     memories[id] = memory
 
 
-def _insert(memories: dict[str, StoredMemory], memory: StoredMemory) -> str:
+def _insert(memories: dict[str, StoredMemory], memory: StoredMemory, *, whole: bool) -> str:
+    holder = _holder(memories, memory)
+    if holder is None:
+        memories[memory.item.id] = memory
+        return memory.item.id
+    if whole:
+        raise Conflict(memory.item.id, taken={memory.item.id: holder})
+    return holder
+
+
+def _holder(memories: dict[str, StoredMemory], memory: StoredMemory) -> str | None:
+    """The id that has the memory's place: its id's, else its key's, else its text's."""
     if memory.item.id in memories:
         return memory.item.id
     for same in (_same_key, _same_text):
         for other in memories.values():
             if same(other, memory):
                 return other.item.id
-    memories[memory.item.id] = memory
-    return memory.item.id
+    return None
 
 
 def _others(memories: dict[str, StoredMemory], id: str) -> list[StoredMemory]:

@@ -22,7 +22,7 @@ Needs pytest, pytest-asyncio and hypothesis: `pip install "retentive[test]"`.
 import asyncio
 import contextlib
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -32,7 +32,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from retentive.errors import Conflict, NotFound, StoreClosed
-from retentive.stores.base import Changes, MemoryStore, StoredMemory, Written
+from retentive.stores.base import (
+    MAX_NOTE_BYTES,
+    MAX_NOTE_NAME_CHARS,
+    Changes,
+    MemoryStore,
+    StoredMemory,
+    Written,
+)
 from retentive.testing.memory_model import EPOCH, Follower, ScopeModel, index_rows, make_memory
 from retentive.types import MemoryItem, MemoryKind, Origin, Scope, Source
 
@@ -40,6 +47,7 @@ ANN = Scope("acme", "ann")
 BOB = Scope("acme", "bob")
 SHARED = Scope("acme")
 OTHER_TENANT = Scope("zeta", "ann")
+FAR = EPOCH.replace(year=9999)
 
 _namespaces = count()
 
@@ -47,6 +55,11 @@ _namespaces = count()
 async def insert(store: MemoryStore, *memories: StoredMemory) -> Written:
     """Insert the memories into their scope as one change."""
     return await store.write(Changes(scope=memories[0].item.scope, inserts=memories))
+
+
+async def put_notes(store: MemoryStore, scope: Scope, notes: Mapping[str, bytes | None]) -> Written:
+    """Change only these notes of the scope."""
+    return await store.write(Changes(scope=scope, notes=notes))
 
 
 async def everything(store: MemoryStore, scope: Scope) -> list[str]:
@@ -102,6 +115,8 @@ class MemoryStoreSuite:
             success=False,
             supersedes="older",
             superseded_by="newer",
+            superseded_at=EPOCH,
+            planned_until=EPOCH.replace(year=9998),
             near="neighbour",
             embedder="model-1",
         )
@@ -345,6 +360,13 @@ class MemoryStoreSuite:
         after = await store.scan(ANN, before.position)
         assert (list(after.rows), list(after.gone)) == ([], ["a"])
 
+    async def test_a_delete_of_many_clears_all_links_to_them_and_no_other(self, store: MemoryStore) -> None:
+        links = {"a": None, "b": "a", "c": "a", "d": "b", "e": "c", "f": "x", "x": "f"}
+        await insert(store, *[make_memory(ANN, id, near=near) for id, near in links.items()])
+        await store.write(Changes(scope=ANN, deletes=["a", "b", "x"]))
+        kept = [memory for memory in await store.get(ANN, list("cdef")) if memory is not None]
+        assert [memory.item.near for memory in kept] == [None, None, "c", None]
+
     # Scans
 
     async def test_a_scan_gives_the_oldest_change_first(self, store: MemoryStore) -> None:
@@ -411,7 +433,265 @@ class MemoryStoreSuite:
                 follower.follow(await store.scan(ANN, follower.position))
                 assert not follower.rows
 
+    # Notes
+
+    async def test_notes_come_back_as_they_were_sorted_by_name(self, store: MemoryStore) -> None:
+        notes = {"b": b"", "a": bytes(range(256)), "é/\u2028 '": b"'\n", "ab": b"\xff" * 9, "A": b"x"}
+        await put_notes(store, ANN, notes)
+        assert list((await store.notes(ANN)).items()) == sorted(notes.items())
+        assert list((await store.notes(ANN, "a")).items()) == [("a", notes["a"]), ("ab", notes["ab"])]
+
+    async def test_the_longest_note_under_the_longest_name_comes_back(self, store: MemoryStore) -> None:
+        notes = {"\U0001f9ed" * MAX_NOTE_NAME_CHARS: b"\x00\xff" * (MAX_NOTE_BYTES // 2)}
+        await put_notes(store, ANN, notes)
+        assert await store.notes(ANN) == notes
+
+    async def test_a_thousand_notes_in_one_change(self, store: MemoryStore) -> None:
+        notes = {f"{n:04}": b"%d" % n for n in range(1_000)}
+        await put_notes(store, ANN, notes)
+        assert list((await store.notes(ANN)).items()) == list(notes.items())
+        assert len(await store.notes(ANN, "09")) == 100
+        await put_notes(store, ANN, dict.fromkeys(notes))
+        assert await store.notes(ANN) == {}
+
+    async def test_signs_in_a_prefix_mean_themselves(self, store: MemoryStore) -> None:
+        names = ["a_b", "axb", "a%b", "a*b", "A_b", "a[x]", "a\U0010ffffb", "a"]
+        await put_notes(store, ANN, dict.fromkeys(names, b"1"))
+        for prefix in ("a_", "a%", "a*", "A", "a[", "a\U0010ffff", "ax"):
+            assert len(await store.notes(ANN, prefix)) == 1
+        for prefix in ("b", "\ud800", "a\x00", "a_bc", "%", "_"):
+            assert await store.notes(ANN, prefix) == {}
+        assert len(await store.notes(ANN)) == len(names)
+
+    async def test_a_note_is_replaced_and_removed_by_its_name(self, store: MemoryStore) -> None:
+        await put_notes(store, ANN, {"a": b"1", "ab": b"2"})
+        await put_notes(store, ANN, {"a": b"3", "c": None})
+        assert await store.notes(ANN) == {"a": b"3", "ab": b"2"}
+        await put_notes(store, ANN, {"a": None, "ab": b"2"})
+        assert await store.notes(ANN) == {"ab": b"2"}
+
+    async def test_notes_are_copied_on_their_way_in(self, store: MemoryStore) -> None:
+        notes: dict[str, bytes | None] = {"a": b"1"}
+        expected: dict[str, bytes | None] = {"a": None}
+        writing = asyncio.ensure_future(store.write(Changes(scope=ANN, notes=notes, expected=expected)))
+        await asyncio.sleep(0)
+        notes["b"] = b"2"
+        expected["c"] = b"3"
+        await writing
+        found = await store.notes(ANN)
+        assert found == {"a": b"1"}
+        found["d"] = b"4"
+        assert await store.notes(ANN) == {"a": b"1"}
+
+    async def test_notes_of_a_scope_are_never_seen_from_another(self, store: MemoryStore) -> None:
+        scopes = [ANN, BOB, SHARED, OTHER_TENANT, Scope("acme", "ann2"), Scope("acm")]
+        for scope in scopes:
+            await put_notes(store, scope, {"a": str(scope).encode()})
+        await put_notes(store, ANN, {"a": None})
+        assert [await store.notes(scope) for scope in scopes] == [
+            {},
+            *({"a": str(scope).encode()} for scope in scopes[1:]),
+        ]
+        assert await store.notes(Scope("nobody")) == {}
+
+    async def test_notes_are_no_change_that_a_scan_tells(self, store: MemoryStore) -> None:
+        await put_notes(store, ANN, {"a": b"1"})
+        first = await store.scan(ANN, 0)
+        assert list(first.rows) == []
+        await insert(store, make_memory(ANN, "m"))
+        seen = await store.scan(ANN, first.position)
+        assert [row.id for row in seen.rows] == ["m"]
+        await put_notes(store, ANN, {"a": b"2", "b": b"3"})
+        await put_notes(store, ANN, {"b": None})
+        after = await store.scan(ANN, seen.position)
+        assert (after.position, list(after.rows), list(after.gone)) == (seen.position, [], [])
+
+    async def test_memories_and_notes_change_together_or_not_at_all(self, store: MemoryStore) -> None:
+        a = make_memory(ANN, "a", text_key=b"t")
+        written = await store.write(Changes(scope=ANN, inserts=[a], notes={"n": b"1"}))
+        assert _lists(written) == ([], ["a"])
+        wrong = [
+            Changes(scope=ANN, deletes=["a"], updates=[make_memory(ANN, "no")], notes={"n": b"2"}),
+            Changes(
+                scope=ANN, updates=[make_memory(ANN, "a")], unchanged={"a": FAR}, notes={"n": None, "m": b""}
+            ),
+        ]
+        for changes in wrong:
+            with pytest.raises((NotFound, Conflict)):
+                await store.write(changes)
+        assert await store.notes(ANN) == {"n": b"1"}
+        assert await one(store, ANN, "a") == a
+        await store.write(Changes(scope=ANN, deletes=["a"], notes={"n": b"2"}))
+        assert (await everything(store, ANN), await store.notes(ANN)) == ([], {"n": b"2"})
+
+    async def test_a_change_is_made_where_the_notes_are_as_expected(self, store: MemoryStore) -> None:
+        await store.write(Changes(scope=ANN, notes={"n": b"1"}, expected={"n": None, "other": None}))
+        changes = Changes(
+            scope=ANN, inserts=[make_memory(ANN, "a")], notes={"n": None}, expected={"n": b"1", "m": None}
+        )
+        await store.write(changes)
+        assert (await everything(store, ANN), await store.notes(ANN)) == (["a"], {})
+
+    @pytest.mark.parametrize("expected", [{"n": b"2"}, {"n": None}, {"n": b"1", "m": b""}, {"n": b"1\x00"}])
+    async def test_where_a_note_is_not_as_expected_nothing_is_written(
+        self, store: MemoryStore, expected: dict[str, bytes | None]
+    ) -> None:
+        a = make_memory(ANN, "a")
+        await store.write(Changes(scope=ANN, inserts=[a], notes={"n": b"1"}))
+        before = await store.scan(ANN, 0)
+        changes = Changes(
+            scope=ANN,
+            deletes=["a"],
+            inserts=[make_memory(ANN, "b")],
+            notes={"n": b"3", "new": b""},
+            expected=expected,
+        )
+        with pytest.raises(Conflict):
+            await store.write(changes)
+        assert await store.get(ANN, ["a", "b"]) == [a, None]
+        assert await store.notes(ANN) == {"n": b"1"}
+        assert (await store.scan(ANN, 0)).position == before.position
+
+    async def test_an_unknown_scope_has_no_note_to_expect(self, store: MemoryStore) -> None:
+        insertion = [make_memory(ANN, "a")]
+        for updates in ((), [make_memory(ANN, "b")]):
+            changes = Changes(scope=ANN, inserts=insertion, updates=updates, expected={"n": b""})
+            with pytest.raises(Conflict):
+                await store.write(changes)
+        with pytest.raises(Conflict):
+            await store.write(Changes(scope=ANN, expected={"n": b""}))
+        assert (await store.scopes("acme"), await store.namespaces()) == ([], [])
+        await store.write(Changes(scope=ANN, inserts=insertion, expected={"n": None}))
+        assert await everything(store, ANN) == ["a"]
+
+    async def test_of_many_who_expect_the_same_one_wins(self, store: MemoryStore) -> None:
+        changes = [
+            Changes(
+                scope=ANN,
+                inserts=[make_memory(ANN, f"{n}")],
+                notes={"n": b"%d" % n},
+                expected={"n": None},
+            )
+            for n in range(32)
+        ]
+        results = await asyncio.gather(*map(store.write, changes), return_exceptions=True)
+        assert sorted(type(result).__name__ for result in results) == ["Conflict"] * 31 + ["Written"]
+        (id,) = await everything(store, ANN)
+        assert await store.notes(ANN) == {"n": id.encode()}
+
+    # Whole
+
+    @pytest.mark.parametrize("taken", ["id", "key", "text"])
+    async def test_of_a_whole_change_nothing_is_written_where_a_place_is_taken(
+        self, store: MemoryStore, taken: str
+    ) -> None:
+        a, b = make_memory(ANN, "a", text_key=b"t", key="k"), make_memory(ANN, "b")
+        await insert(store, a, b)
+        before = await store.scan(ANN, 0)
+        wrong = make_memory(
+            ANN,
+            "a" if taken == "id" else "d",
+            key="k" if taken == "key" else None,
+            text_key=b"t" if taken == "text" else None,
+        )
+        changes = Changes(
+            scope=ANN, deletes=["b"], inserts=[make_memory(ANN, "c"), wrong], notes={"n": b"1"}, whole=True
+        )
+        with pytest.raises(Conflict) as conflict:
+            await store.write(changes)
+        assert conflict.value.taken == {wrong.item.id: "a"}
+        assert await store.get(ANN, ["a", "b", "c", "d"]) == [a, b, None, None]
+        assert await store.notes(ANN) == {}
+        assert (await store.scan(ANN, 0)).position == before.position
+        written = await store.write(replace(changes, whole=False))
+        assert _lists(written) == (["b"], ["c", "a"])
+
+    async def test_a_whole_change_may_not_say_the_same_twice(self, store: MemoryStore) -> None:
+        same = [make_memory(ANN, id, text_key=b"t") for id in "ab"]
+        with pytest.raises(Conflict) as conflict:
+            await store.write(Changes(scope=ANN, inserts=same, whole=True))
+        assert conflict.value.taken == {"b": "a"}
+        assert (await store.scopes("acme"), await everything(store, ANN)) == ([], [])
+
+    async def test_a_whole_change_takes_the_places_that_it_makes(self, store: MemoryStore) -> None:
+        await insert(store, *[make_memory(ANN, id, text_key=id.encode(), key=id) for id in "ab"])
+        changes = Changes(
+            scope=ANN,
+            deletes=["a"],
+            updates=[make_memory(ANN, "b", text_key=b"x", version=1)],
+            inserts=[make_memory(ANN, "a", text_key=b"b", key="b"), make_memory(ANN, "c", text_key=b"a")],
+            whole=True,
+        )
+        assert _lists(await store.write(changes)) == (["a"], ["a", "c"])
+        taken_by_the_update = [make_memory(ANN, "d", text_key=b"y")]
+        update = [make_memory(ANN, "b", text_key=b"y", version=2)]
+        with pytest.raises(Conflict):
+            await store.write(Changes(scope=ANN, updates=update, inserts=taken_by_the_update, whole=True))
+        assert await everything(store, ANN) == ["b", "a", "c"]
+
     # Scopes
+
+    async def test_a_scope_is_there_as_long_as_it_holds_a_memory_or_a_note(self, store: MemoryStore) -> None:
+        await put_notes(store, ANN, {"n": None})
+        assert (await store.namespaces(), await store.scopes("acme")) == ([], [])
+        await put_notes(store, ANN, {"n": b"", "m": b"1"})
+        await put_notes(store, OTHER_TENANT, {"n": b""})
+        assert (await store.namespaces(), await store.scopes("acme")) == (["acme", "zeta"], [ANN])
+        await insert(store, make_memory(ANN, "a"))
+        await put_notes(store, ANN, {"n": None, "m": None})
+        assert await store.scopes("acme") == [ANN]
+        await put_notes(store, ANN, {"n": b""})
+        await store.write(Changes(scope=ANN, deletes=["a"]))
+        assert await store.scopes("acme") == [ANN]
+        await put_notes(store, ANN, {"n": None})
+        assert (await store.namespaces(), await store.scopes("acme")) == (["zeta"], [])
+
+    async def test_a_position_of_a_scope_that_was_dropped_never_hides_what_is_new(
+        self, store: MemoryStore
+    ) -> None:
+        await put_notes(store, ANN, {"n": b"1"})
+        await insert(store, *[make_memory(ANN, id) for id in "abc"])
+        await store.write(Changes(scope=ANN, deletes=["a", "b", "c"]))
+        seen = (await store.scan(ANN, 0)).position
+        await put_notes(store, ANN, {"n": None})
+        await put_notes(store, ANN, {"n": b"2"})
+        for n in range(8):
+            await insert(store, make_memory(ANN, f"{n}"))
+            follower = Follower()
+            follower.position = seen
+            follower.follow(await store.scan(ANN, seen))
+            assert list(follower.rows) == [f"{old}" for old in range(n + 1)]
+
+    async def test_one_change_erases_all_of_a_scope(self, store: MemoryStore) -> None:
+        for scope in (ANN, BOB):
+            memories = [make_memory(scope, id, near="a") for id in "abc"]
+            await store.write(Changes(scope=scope, inserts=memories, notes={"n": b"1", "m": b"2"}))
+        changes = Changes(
+            scope=ANN, deletes=await everything(store, ANN), notes=dict.fromkeys(await store.notes(ANN))
+        )
+        assert list((await store.write(changes)).deleted) == ["a", "b", "c"]
+        assert await store.scopes("acme") == [BOB]
+        assert (await everything(store, ANN), await store.notes(ANN)) == ([], {})
+        assert len(await everything(store, BOB)) == 3
+        assert len(await store.notes(BOB)) == 2
+
+    async def test_who_follows_a_scope_that_only_its_notes_keep_misses_nothing(
+        self, store: MemoryStore
+    ) -> None:
+        follower, late = Follower(), Follower()
+        for round in range(3):
+            ids = [f"{round}{id}" for id in "abc"]
+            await store.write(
+                Changes(scope=ANN, inserts=[make_memory(ANN, id) for id in ids], notes={"n": b"1"})
+            )
+            for reader in (follower, late) if round != 1 else (follower,):
+                reader.follow(await store.scan(ANN, reader.position))
+                assert list(reader.rows) == ids
+            await store.write(Changes(scope=ANN, deletes=ids))
+            if round != 2:
+                follower.follow(await store.scan(ANN, follower.position))
+                assert not follower.rows
+            await put_notes(store, ANN, {"n": None if round else b"2"})
 
     async def test_scopes_and_namespaces_are_those_that_hold_memories(self, store: MemoryStore) -> None:
         assert (await store.namespaces(), await store.scopes("acme")) == ([], [])
@@ -561,6 +841,7 @@ class MemoryStoreSuite:
             store.write(Changes(scope=ANN, deletes=["a"])),
             store.get(ANN, ["a"]),
             store.scan(ANN, 0),
+            store.notes(ANN),
             store.scopes("acme"),
             store.namespaces(),
         ]
@@ -601,6 +882,26 @@ class MemoryStoreSuite:
         for scope, follower in zip(scopes, followers, strict=True):
             follower.follow(await again.scan(scope, follower.position))
         assert [list(follower.rows) for follower in followers] == [["b", "d"], ["a", "b", "c"]]
+        await again.close()
+
+    async def test_notes_are_there_after_reopening(self, store: MemoryStore) -> None:
+        kept = {"a": bytes(range(256)), "é": b"", "long": b"x" * 100_000}
+        await store.write(
+            Changes(scope=ANN, inserts=[make_memory(ANN, "m"), make_memory(ANN, "o")], notes=kept)
+        )
+        await put_notes(store, SHARED, {"only": b"1", "gone": b"2"})
+        await put_notes(store, SHARED, {"only": b"3", "gone": None})
+        await put_notes(store, BOB, {"gone": b"2"})
+        await put_notes(store, BOB, {"gone": None})
+        again = await self.reopen(store)
+        if again is None:
+            pytest.skip("nothing survives a close here")
+        assert await again.notes(ANN) == kept
+        assert await again.notes(SHARED) == {"only": b"3"}
+        assert await again.scopes("acme") == [SHARED, ANN]
+        assert await everything(again, ANN) == ["m", "o"]
+        await again.write(Changes(scope=ANN, deletes=["m", "o"], expected=kept, notes={"a": None}))
+        assert list(await again.notes(ANN)) == ["long", "é"]
         await again.close()
 
     # Everything together, against the model
@@ -652,6 +953,8 @@ async def in_own_loop(work: Coroutine[Any, Any, None]) -> BaseException | None:
 
 
 _IDS = st.sampled_from("abcdef")
+_NAMES = st.sampled_from(["n", "m"])
+_NOTES = st.sampled_from([None, b"", b"1"])
 
 
 @st.composite
@@ -679,6 +982,9 @@ def _changes(draw: st.DrawFn, scopes: list[Scope], version: int) -> Changes:
         updates=draw(st.lists(memories, max_size=2)),
         inserts=draw(st.lists(memories, max_size=4)),
         unchanged=draw(st.dictionaries(_IDS, times, max_size=1)),
+        notes=draw(st.dictionaries(_NAMES, _NOTES, max_size=2)),
+        expected=draw(st.dictionaries(_NAMES, _NOTES, max_size=draw(st.integers(0, 1)))),
+        whole=draw(st.booleans()),
     )
 
 
@@ -701,6 +1007,9 @@ async def _outcome(writing: Coroutine[Any, Any, Written]) -> Any:
 async def _check_scope(store: MemoryStore, scope: Scope, model: ScopeModel, follower: Follower) -> None:
     ids = list("abcdef")
     assert await store.get(scope, ids) == [model.memories.get(id) for id in ids]
+    assert list((await store.notes(scope)).items()) == sorted(model.notes.items())
+    held = bool(model.memories or model.notes)
+    assert (scope in await store.scopes(scope.namespace)) is held
     rows = index_rows(model.memories.values())
     assert list((await store.scan(scope, 0)).rows) == rows
     follower.follow(await store.scan(scope, follower.position))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from retentive.errors import StoreUnavailable
-from retentive.stores.file_lock import lock_path, locked
+from retentive.stores.file_lock import lock_path, locked, take_lock
 
 
 def test_a_held_lock_is_not_given_twice(tmp_path: Path) -> None:
@@ -48,3 +48,17 @@ def test_no_two_threads_hold_it_even_when_holders_remove_the_lock_file(tmp_path:
     for thread in threads:
         thread.join()
     assert overlaps == 0
+
+
+def test_a_lock_is_taken_at_once_or_not_at_all(tmp_path: Path) -> None:
+    release = take_lock(tmp_path / "a")
+    assert release is not None
+    assert take_lock(tmp_path / "a") is None
+    release()
+    with locked(tmp_path / "a", timeout_s=0):
+        assert take_lock(tmp_path / "a") is None
+    again = take_lock(tmp_path / "a")
+    assert again is not None
+    again()
+    with pytest.raises(StoreUnavailable):
+        take_lock(tmp_path / "no" / "a")

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,44 @@ async def test_one_change_is_one_line(tmp_path: Path) -> None:
     await store.close()
 
 
+async def test_a_line_with_notes_names_the_scope_and_is_one_line(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    memories = [make_memory(ANN, id) for id in "ab"]
+    await store.write(Changes(scope=ANN, inserts=memories, notes={"n": b"\x00\xff", "gone": None}))
+    await store.write(Changes(scope=Scope("acme"), notes={"m": b""}))
+    both, note = map(json.loads, (tmp_path / "acme.jsonl").read_bytes().splitlines())
+    assert list(both) == ["namespace", "user_id", "memories", "notes"]
+    assert (both["user_id"], len(both["memories"]), both["notes"]) == ("ann", 2, {"n": "AP8="})
+    assert note == {"namespace": "acme", "user_id": None, "notes": {"m": ""}}
+    await store.close()
+
+
+async def test_a_note_that_stays_the_same_adds_nothing(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    await store.write(Changes(scope=ANN, notes={"n": b"1"}))
+    before = (tmp_path / "acme.jsonl").stat()
+    await store.write(Changes(scope=ANN, notes={"n": b"1", "m": None}, expected={"n": b"1"}))
+    after = (tmp_path / "acme.jsonl").stat()
+    assert (after.st_ino, after.st_size) == (before.st_ino, before.st_size)
+    await store.close()
+
+
+async def test_nothing_of_a_removed_or_replaced_note_stays_on_disk(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    await insert(store, "a")
+    await store.write(Changes(scope=ANN, notes={"secretname": b"UNSPOKEN1", "kept": b"KEPT"}))
+    await store.write(Changes(scope=ANN, notes={"secretname": b"UNSPOKEN2"}))
+    assert b64encode(b"UNSPOKEN1") not in bytes_in(tmp_path)
+    assert b64encode(b"UNSPOKEN2") in bytes_in(tmp_path)
+    await store.write(Changes(scope=ANN, notes={"secretname": None}))
+    assert b64encode(b"UNSPOKEN2") not in bytes_in(tmp_path)
+    assert b"secretname" not in bytes_in(tmp_path)
+    assert await FileStore(tmp_path).notes(ANN) == {"kept": b"KEPT"}
+    await store.write(Changes(scope=ANN, deletes=["a"], notes={"kept": None}))
+    assert not (tmp_path / "acme.jsonl").exists()
+    await store.close()
+
+
 @pytest.mark.parametrize("torn", [b'{"id":"x","namesp', b"\x00\x00", b'{"memories":[{"id":"b"}]}'])
 async def test_a_torn_tail_is_moved_aside_and_reported(
     torn: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -83,7 +122,22 @@ async def test_a_whole_last_line_without_its_end_is_kept(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "bad", [b"not json", b"[]", b"7", b'{"id":"b"}', b"\xff\xfe", b'{"memories":[null]}']
+    "bad",
+    [
+        b"not json",
+        b"[]",
+        b"7",
+        b'{"id":"b"}',
+        b"\xff\xfe",
+        b'{"memories":[null]}',
+        b'{"memories":[]}',
+        b'{"notes":{"n":"AA=="}}',
+        b'{"namespace":"acme","user_id":null,"notes":[]}',
+        b'{"namespace":"acme","user_id":null,"notes":{"n":"?"}}',
+        b'{"namespace":"acme","user_id":null,"notes":{"n":7}}',
+        b'{"namespace":"acme","user_id":null,"notes":{"":"AA=="}}',
+        b'{"namespace":"acme","user_id":7,"notes":{"n":"AA=="}}',
+    ],
 )
 async def test_a_bad_line_costs_that_line_only_and_stays_reported(
     bad: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture

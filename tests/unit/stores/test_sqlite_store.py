@@ -197,6 +197,31 @@ async def test_nothing_of_a_deleted_or_replaced_text_stays_on_disk(seed: int, tm
     await store.close()
 
 
+@pytest.mark.parametrize("seed", range(3))
+async def test_nothing_of_a_removed_or_replaced_note_stays_on_disk(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    store = SQLiteStore(tmp_path / "memory.db")
+    versions: dict[int, int] = {}
+    for step in range(150):
+        number, version = rng.randrange(30), None if rng.random() < 0.4 else step
+        mark = f"<{number:04}v{version:03}>" if version is not None else ""
+        value = (mark + "p" * rng.choice([0, 100, 900, 3_000, 20_000, 200_000]) + mark).encode()
+        await store.write(
+            Changes(scope=ANN, notes={f"note-{number:04}" + "n" * number: value if mark else None})
+        )
+        versions.pop(number, None)
+        if version is not None:
+            versions[number] = version
+        on_disk = bytes_in(tmp_path)
+        marks = set(re.findall(rb"<(\d{4})v(\d{3})>", on_disk))
+        assert marks == {(b"%04d" % number, b"%03d" % version) for number, version in versions.items()}
+        assert set(re.findall(rb"note-(\d{4})", on_disk)) == {b"%04d" % number for number in versions}
+    await store.write(Changes(scope=ANN, notes=dict.fromkeys(await store.notes(ANN))))
+    assert b"note-" not in bytes_in(tmp_path)
+    assert b"ann" not in bytes_in(tmp_path)
+    await store.close()
+
+
 async def test_a_reader_delays_the_wiping_of_the_log_but_no_write(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     store = SQLiteStore(path)

@@ -1,5 +1,6 @@
 """Opening the database file, bringing its schema up to date, and putting SQLite's errors into ours."""
 
+import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,11 +9,13 @@ from typing import Any, cast
 import apsw
 
 from retentive.errors import SchemaTooNew, StoreCorrupt, StoreError, StoreUnavailable
+from retentive.stores.sqlite.backup import back_up
 from retentive.stores.sqlite.clean_pages import NAME, clean_pages
 from retentive.stores.sqlite.queries import load_migrations
 
 APPLICATION_ID = 0x52544E56  # "RTNV": what `file` and we know the database by
 PAGE_SIZE = 8192
+_LOG = logging.getLogger("retentive.stores.sqlite")
 _LONGEST_WAIT_S = 0.005
 
 _UNAVAILABLE = {
@@ -155,16 +158,40 @@ def _has_tables(connection: apsw.Connection) -> bool:
 
 
 def _migrate(connection: apsw.Connection, path: Path) -> None:
-    """Run what is missing, each step in its own transaction; others may be doing the same."""
-    for number, script in enumerate(load_migrations(), start=1):
-        run(connection, "BEGIN IMMEDIATE")
-        try:
-            if _check_ours(connection, path) < number:
-                run(connection, script)
-                run(connection, f"PRAGMA application_id = {APPLICATION_ID}")
-                run(connection, f"PRAGMA user_version = {number}")
-            run(connection, "COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                run(connection, "ROLLBACK")
-            raise
+    """Run all that is missing in one transaction, after a backup; others may be doing the same."""
+    run(connection, "BEGIN IMMEDIATE")
+    try:
+        version = _check_ours(connection, path)
+        missing = load_migrations()[version:]
+        if missing and version > 0:
+            _back_up(connection, path, version)
+        for script in missing:
+            run(connection, script)
+        if missing:
+            run(connection, f"PRAGMA application_id = {APPLICATION_ID}")
+            run(connection, f"PRAGMA user_version = {version + len(missing)}")
+        run(connection, "COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            run(connection, "ROLLBACK")
+        raise
+
+
+def _back_up(connection: apsw.Connection, path: Path, version: int) -> None:
+    """Copy the file if it holds anything; the caller's transaction keeps it as it is meanwhile."""
+    if not run(connection, "SELECT 1 FROM scopes LIMIT 1"):
+        return
+    try:
+        copy = back_up(path, version)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"{path} needs a newer schema, and the backup before that failed: {error.strerror or error}; "
+            "nothing was changed. Make room or give the right to write in its folder, and open it again"
+        ) from error
+    _LOG.warning(
+        "%s is brought to schema version %d; as it was, it is kept in %s. Delete that file once all is well: "
+        "what you forget from now on is still in it",
+        path,
+        len(load_migrations()),
+        copy,
+    )

@@ -9,7 +9,8 @@ SELECT
         coalesce((
             SELECT place FROM gone WHERE place BETWEEN scopes.scope_id << 32 AND scopes.scope_id << 32 | 4294967295
             ORDER BY place DESC LIMIT 1
-        ), 0)
+        ), 0),
+        complete_after
     ) & 4294967295 AS position,
     complete_after
 FROM scopes WHERE namespace = ?1 AND coalesce(user_id, '') = coalesce(?2, '');
@@ -21,8 +22,9 @@ RETURNING scope_id, complete_after AS position, complete_after;
 -- name: forget_before
 UPDATE scopes SET complete_after = ?2 WHERE scope_id = ?1;
 
--- name: has_memories
-SELECT 1 FROM memories WHERE place BETWEEN ?1 AND ?2 LIMIT 1;
+-- name: holds_anything
+SELECT 1 WHERE EXISTS (SELECT 1 FROM memories WHERE place BETWEEN ?2 AND ?3)
+    OR EXISTS (SELECT 1 FROM notes WHERE scope_id = ?1);
 
 -- name: has_more_than
 SELECT 1 FROM memories WHERE place > ?1 AND place <= ?2 LIMIT 1 OFFSET ?3;
@@ -43,7 +45,8 @@ SELECT DISTINCT namespace FROM scopes ORDER BY namespace;
 DELETE FROM memories WHERE scope_id = ?1 AND id = ?2;
 
 -- name: clear_near
-UPDATE memories SET near = NULL, item = json_remove(item, '$.near') WHERE scope_id = ?1 AND near = ?2;
+UPDATE memories SET near = NULL, item = json_remove(item, '$.near')
+WHERE scope_id = ?1 AND near IN (SELECT value FROM json_each(?2));
 
 -- name: add_gone
 INSERT INTO gone (place, id) VALUES (?1, ?2);
@@ -84,8 +87,29 @@ CROSS JOIN json_each(?3) AS asked
 CROSS JOIN memories ON memories.scope_id = scopes.scope_id AND memories.id = asked.value
 WHERE namespace = ?1 AND coalesce(user_id, '') = coalesce(?2, '');
 
+-- name: list_ids
+SELECT id FROM scopes CROSS JOIN memories ON memories.scope_id = scopes.scope_id
+WHERE namespace = ?1 AND coalesce(user_id, '') = coalesce(?2, '')
+ORDER BY id;
+
 -- name: changed_since
 SELECT id, packed, vector, embedder FROM memories WHERE place > ?1 AND place <= ?2 ORDER BY place;
 
 -- name: gone_since
 SELECT id FROM gone WHERE place > ?1 AND place <= ?2 ORDER BY place;
+
+-- name: note_of
+SELECT value FROM notes WHERE scope_id = ?1 AND name = ?2;
+
+-- name: put_note
+INSERT INTO notes (scope_id, name, value) VALUES (?1, ?2, ?3)
+ON CONFLICT (scope_id, name) DO UPDATE SET value = excluded.value;
+
+-- name: remove_note
+DELETE FROM notes WHERE scope_id = ?1 AND name = ?2;
+
+-- name: list_notes
+SELECT name, value FROM scopes CROSS JOIN notes ON notes.scope_id = scopes.scope_id
+WHERE namespace = ?1 AND coalesce(user_id, '') = coalesce(?2, '')
+    AND name >= ?3 AND substr(name, 1, length(?3)) = ?3
+ORDER BY name;

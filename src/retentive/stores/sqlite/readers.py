@@ -12,7 +12,7 @@ import apsw
 from retentive.codec import item_from_json
 from retentive.errors import StoreClosed, StoreCorrupt
 from retentive.stores.base import IndexRow, Scan, StoredMemory
-from retentive.stores.sqlite.changes import place
+from retentive.stores.sqlite.changes import can_exist, place
 from retentive.stores.sqlite.connection import open_reader, run, translated
 from retentive.stores.sqlite.queries import load_queries
 from retentive.types import Scope
@@ -159,6 +159,18 @@ def _scan(connection: apsw.Connection, since: int, span: _Span | None) -> Scan:
     if not span.reset and len(rows) < span.rows:
         gone = [id for (id,) in run(connection, _SQL["gone_since"], bounds)]
     return Scan(position=span.end, rows=rows, gone=gone, reset=span.reset)
+
+
+def notes(connection: apsw.Connection, scope: Scope, prefix: str) -> dict[str, bytes]:
+    """See `MemoryStore.notes`."""
+    if not can_exist(prefix):
+        return {}
+    return dict(run(connection, _SQL["list_notes"], (scope.namespace, scope.user_id, prefix)))
+
+
+def ids(connection: apsw.Connection, scope: Scope) -> list[str]:
+    """See `ListsIds.ids`."""
+    return [id for (id,) in run(connection, _SQL["list_ids"], (scope.namespace, scope.user_id))]
 
 
 def scopes(connection: apsw.Connection, namespace: str) -> list[Scope]:

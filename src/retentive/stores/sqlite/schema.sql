@@ -36,3 +36,14 @@ CREATE TABLE gone (
 );
 
 CREATE TABLE floor (position INTEGER NOT NULL);
+
+CREATE TABLE notes (
+    scope_id INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    value BLOB NOT NULL,
+    PRIMARY KEY (scope_id, name)
+) WITHOUT ROWID;
+
+CREATE TRIGGER notes_go_with_their_scope AFTER DELETE ON scopes BEGIN
+    DELETE FROM notes WHERE scope_id = old.scope_id;
+END;

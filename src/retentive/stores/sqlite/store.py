@@ -70,6 +70,16 @@ class SQLiteStore:
             short = readers.scan_if_short(connection, scope, since)
         return short or await asyncio.to_thread(self._scan, scope, since)
 
+    async def notes(self, scope: Scope, prefix: str = "") -> dict[str, bytes]:
+        """See `MemoryStore.notes`."""
+        await self.open()
+        return await asyncio.to_thread(self._notes, scope, prefix)
+
+    async def ids(self, scope: Scope) -> list[str]:
+        """See `ListsIds.ids`."""
+        await self.open()
+        return await asyncio.to_thread(self._ids, scope)
+
     async def scopes(self, namespace: str) -> list[Scope]:
         """See `MemoryStore.scopes`."""
         await self.open()
@@ -120,6 +130,14 @@ class SQLiteStore:
     def _scan(self, scope: Scope, since: int) -> Scan:
         with self._readers.one() as connection:
             return readers.scan(connection, scope, since)
+
+    def _notes(self, scope: Scope, prefix: str) -> dict[str, bytes]:
+        with self._readers.one() as connection:
+            return readers.notes(connection, scope, prefix)
+
+    def _ids(self, scope: Scope) -> list[str]:
+        with self._readers.one() as connection:
+            return readers.ids(connection, scope)
 
     def _scopes(self, namespace: str) -> list[Scope]:
         with self._readers.one() as connection:

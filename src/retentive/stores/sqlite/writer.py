@@ -157,9 +157,11 @@ class Writer:
 
     def _commit(self, connection: apsw.Connection, group: list[_Job]) -> list[Written | Exception]:
         run(connection, "BEGIN IMMEDIATE")
+        attempt = _attempt if len(group) > 1 else _attempt_alone
         try:
-            outcomes = [_attempt(connection, job.changes) for job in group]
-            run(connection, "COMMIT")
+            outcomes = [attempt(connection, job.changes) for job in group]
+            if connection.in_transaction:
+                run(connection, "COMMIT")
         except BaseException:
             if connection.in_transaction:
                 run(connection, "ROLLBACK")
@@ -215,6 +217,17 @@ def _attempt(connection: apsw.Connection, changes: PreparedChanges) -> Applied |
         return error
     run(connection, "RELEASE change")
     return applied
+
+
+def _attempt_alone(connection: apsw.Connection, changes: PreparedChanges) -> Applied | Exception:
+    """Apply the only change of a transaction; without a savepoint no copy of its pages is held in memory."""
+    try:
+        return apply(connection, changes)
+    except apsw.Error:
+        raise
+    except Exception as error:  # noqa: BLE001  (whatever it is belongs to the caller, not to this thread)
+        run(connection, "ROLLBACK")
+        return error
 
 
 def _resolve(outcomes: Iterable[tuple[_Job, Written | Exception]]) -> None:

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from retentive import EmbedderError, Memory, NewMemory, Scope
-from retentive.embedders.base import EmbedKind, Vectors
+from retentive.embedders.base import EmbedKind, Vectors, embed_checked
+from retentive.embedders.openai import OpenAIEmbedder
 from retentive.testing.embedders import HashingEmbedder, ScriptedEmbedder
+from retentive.testing.openai_answers import reordered
+from retentive.testing.openai_server import Answer, OpenAIServer
 from retentive.testing.places import Place
 
 
@@ -82,9 +85,37 @@ async def test_emb_2_another_model_is_noticed_and_never_compared(place: Place) -
         assert hits[0].content == texts[3]
         assert "cosine" not in hits[0].why
         assert model.name in hits.degraded["vector"]
+        assert "10 have vectors of A/8" in hits.degraded["vector"]
         await memory.forget((await memory.remember(f"a note by {model.name}")).id)
     assert sorted(item.content for item in await first.list()) == sorted(texts)
     assert not (await first.recall("teapot")).degraded
+
+
+async def test_emb_2_reembed_moves_every_memory_to_the_new_model(place: Place) -> None:
+    texts = [f"{word} is on shelf {number}" for number, word in enumerate(WORDS)]
+    items = await place.open(embedder=HashingEmbedder(8, name="A")).remember_many(texts)
+    memory = place.open(embedder=HashingEmbedder(12, name="B"))
+    report = await memory.reembed(user_id=None)
+    assert (report.before, report.moved, report.left) == ({"A/8": 10}, 10, 0)
+    hits = await memory.recall(texts[3], limit=1)
+    assert (hits[0].content, dict(hits.degraded)) == (texts[3], {})
+    assert "cosine" in hits[0].why
+    moved = await place.store().get(Scope("default"), [item.id for item in items])
+    assert {len(kept.vector or b"") for kept in moved if kept} == {4 * 12}
+
+
+async def test_emb_1_answers_of_a_service_out_of_order_reach_their_texts(place: Place) -> None:
+    with OpenAIServer() as server:
+        server.script_embed(lambda _: Answer(rows=reordered))
+        embedder = OpenAIEmbedder("m", base_url=server.base_url, api_key="k", dimensions=64, batch=7)
+        memory = place.open(embedder=embedder)
+        items = await memory.remember_many(TEXTS)
+        await embedder.close()
+    stored = await place.store().get(Scope("default"), [item.id for item in items])
+    expected = await embed_checked(HashingEmbedder(64), TEXTS, "document")
+    for kept, row in zip(stored, expected, strict=True):
+        assert kept is not None
+        assert np.allclose(np.frombuffer(kept.vector or b"", "<f4"), row, atol=1e-6)
 
 
 WORDS = ["kettle", "spoon", "ladle", "teapot", "sieve", "grater", "whisk", "tureen", "corkscrew", "apron"]
@@ -208,7 +239,10 @@ async def test_emb_5_a_vector_that_is_none_is_refused_or_left_out(place: Place) 
             await memory.remember(text)
     items = {item.content: item for item in await memory.list()}
     assert set(items) == {"A", "B", "Z"}
-    assert items["Z"].embedder is None
+    assert items["Z"].embedder == "scripted/2"
+    stored = await place.store().get(Scope("default"), [items["Z"].id])
+    assert stored[0] is not None
+    assert stored[0].vector is None
 
 
 @pytest.mark.parametrize("query", ["query", "zero query", "nan query", "A query of words"])

@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Sequence
-from typing import Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ EmbedKind: TypeAlias = Literal["document", "query"]
 
 DEFAULT = "static"
 EXTRAS = ("minilm", "e5")  # each in the module and behind the extra of its name
+SERVICES = ("openai", "pydantic-ai")  # followed by ":" and the model
 _UNIT = 1e-6  # of a squared length: what rounding to float32 leaves
 _SMALL, _LARGE = 1e-20, 1e20
 
@@ -58,19 +59,31 @@ class CosineWeight(Protocol):
         ...
 
 
+@runtime_checkable
+class Closes(Protocol):
+    """The extra power of an embedder that holds connections; a Memory closes the one it made from a name."""
+
+    async def close(self) -> None:
+        """Let go of them; harmless when there are none."""
+        ...
+
+
 def fingerprint(embedder: Embedder) -> str:
     """The mark that a stored vector carries: "name/dimensions"."""
     return f"{embedder.name}/{embedder.dimensions}"
 
 
 def resolve(spec: str | Embedder | None) -> Embedder:
-    """The embedder that `spec` means; None and "static" are the default. A name gives one shared instance.
+    """The embedder that `spec` means; None and "static" are the default.
+
+    The names of what runs in this process give one shared instance. "openai:MODEL" and
+    "pydantic-ai:PROVIDER:MODEL", each with "/DIMENSIONS" behind it where that is not known, give a new one.
 
     Raises:
         InvalidInput: No embedder has that name, or its extra is not installed.
     """
     if spec is not None and not isinstance(spec, str):
-        return spec
+        return _as_embedder(spec)
     if spec is None or spec == DEFAULT:
         from retentive.embedders.static import shared
 
@@ -78,8 +91,30 @@ def resolve(spec: str | Embedder | None) -> Embedder:
     if spec in EXTRAS:
         module = importlib.import_module(f"retentive.embedders.{spec}")
         return cast("Embedder", module.shared())
-    names = ", ".join(map(repr, (DEFAULT, *EXTRAS)))
+    service, colon, model = spec.partition(":")
+    if colon and service in SERVICES:
+        return _of_service(service, model)
+    names = ", ".join(map(repr, (DEFAULT, *EXTRAS, "openai:MODEL", "pydantic-ai:PROVIDER:MODEL")))
     raise InvalidInput(f"no embedder is called {spec!r}; give {names}, or an Embedder object")
+
+
+def _as_embedder(given: Embedder) -> Embedder:
+    """The object itself, or a wrapper where it is pydantic-ai's."""
+    if not type(given).__module__.startswith("pydantic_ai"):
+        return given
+    from retentive.embedders.pydantic_ai import PydanticAIEmbedder, is_pydantic_ai
+
+    return PydanticAIEmbedder(cast("Any", given)) if is_pydantic_ai(given) else given
+
+
+def _of_service(service: str, name: str) -> Embedder:
+    from retentive.embedders.openai import OpenAIEmbedder, split_dimensions
+    from retentive.embedders.pydantic_ai import PydanticAIEmbedder
+
+    model, dimensions = split_dimensions(name)
+    if service == "openai":
+        return OpenAIEmbedder(model, dimensions=dimensions)
+    return PydanticAIEmbedder(model, dimensions=dimensions)
 
 
 def word_vectors(embedder: Embedder) -> WordVectors:

@@ -20,14 +20,16 @@ class HashingEmbedder:
 
     async def embed(self, texts: Sequence[str], kind: EmbedKind) -> Vectors:  # noqa: ARG002
         """One row a text; a text without words gets zeros."""
-        return np.stack([self._one(text) for text in texts])
+        return np.stack([hashed(text, self.dimensions, self.name) for text in texts])
 
-    def _one(self, text: str) -> Vectors:
-        total = np.zeros(self.dimensions, dtype=np.float32)
-        for word in text.lower().split():
-            seed = int.from_bytes(blake2b(f"{self.name}\0{word}".encode(), digest_size=8).digest(), "big")
-            total += np.random.default_rng(seed).standard_normal(self.dimensions).astype(np.float32)
-        return total
+
+def hashed(text: str, dimensions: int, name: str = "hashing") -> Vectors:
+    """The vector that a HashingEmbedder of that name gives for a text."""
+    total = np.zeros(dimensions, dtype=np.float32)
+    for word in text.lower().split():
+        seed = int.from_bytes(blake2b(f"{name}\0{word}".encode(), digest_size=8).digest(), "big")
+        total += np.random.default_rng(seed).standard_normal(dimensions).astype(np.float32)
+    return total
 
 
 class ScriptedEmbedder:

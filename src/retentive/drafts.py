@@ -102,7 +102,8 @@ def make_items(
 def key_of(item: MemoryItem) -> bytes | None:
     """What must be unique in its scope and kind: the normalised text, and what else sets it apart.
 
-    Of a turn that is which turn it is, of a memory that holds for some time only that time. None for a
+    Of a turn that is which turn it is, of a memory that holds for some time only that time, and whose word it
+    is if not the user's: what a tool said must not stand in the way of the user saying it. None for a
     superseded memory: what it says may be said anew.
     """
     if item.superseded_by is not None:
@@ -110,8 +111,10 @@ def key_of(item: MemoryItem) -> bytes | None:
     apart: list[object] = []
     if item.source is not None and item.is_turn:
         apart += [item.source.thread, item.source.turns]
-    if item.valid_from or item.valid_until:
-        apart += [item.valid_from, item.valid_until]
+    if any(period := item.stated_period):
+        apart += period
+    if item.origin is not Origin.USER:
+        apart.append(str(item.origin))
     if not apart:
         return text_key(item.content)
     return blake2b(text_key(item.content) + repr(apart).encode(), digest_size=16).digest()
@@ -166,6 +169,12 @@ def check_success(value: object) -> bool | None:
     raise InvalidInput(f"success must be True, False or None, not {value!r}")
 
 
+def _yes_or_no(field: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise InvalidInput(f"{field} must be True or False, not {value!r}")
+
+
 def check_validity(item: MemoryItem) -> None:
     """Refuse a memory that would never be valid.
 
@@ -183,7 +192,10 @@ def check_filters(  # noqa: PLR0913 - the verbs' keywords, turned into one value
     since: datetime | None = None,
     until: datetime | None = None,
     as_of: datetime | None = None,
+    known_at: datetime | None = None,
     success: bool | None = None,
+    min_trust: Origin | str | None = None,
+    include_superseded: bool = False,
 ) -> Filters:
     """The filters of a query.
 
@@ -198,7 +210,10 @@ def check_filters(  # noqa: PLR0913 - the verbs' keywords, turned into one value
         since=_optional_time("since", since),
         until=_optional_time("until", until),
         as_of=_optional_time("as_of", as_of),
+        known_at=_optional_time("known_at", known_at),
         success=check_success(success),
+        min_trust=None if min_trust is None else _member("min_trust", Origin, min_trust),
+        include_superseded=_yes_or_no("include_superseded", include_superseded),
     )
 
 
@@ -237,8 +252,10 @@ def check_edit(**fields: object) -> dict[str, object]:
     """The fields that were passed, checked; those that are UNSET are left out.
 
     Raises:
-        InvalidInput: a field cannot be used, or none was passed.
+        InvalidInput: a field cannot be used or changed, or none was passed.
     """
+    if unknown := fields.keys() - _EDITS.keys():
+        raise InvalidInput(f"{', '.join(sorted(unknown))} cannot be changed; what can: {', '.join(_EDITS)}")
     edit = {name: _EDITS[name](value) for name, value in fields.items() if value is not UNSET}
     if not edit:
         raise InvalidInput(f"update needs a field to change: {', '.join(_EDITS)}")

@@ -6,8 +6,11 @@ Memory imports this when the first one is made: numpy comes with it, and `import
 from dataclasses import dataclass
 
 from retentive.clock import Clock
-from retentive.embedders.base import CosineWeight, Embedder, fingerprint, resolve, word_vectors
+from retentive.embedders.base import Closes, CosineWeight, Embedder, fingerprint, resolve, word_vectors
 from retentive.indexes import ScopeIndexes
+from retentive.life.batches import Batches
+from retentive.life.histories import Histories
+from retentive.life.reembed import Reembedding
 from retentive.ranking.profiles import RECALL, Profiles
 from retentive.reads import Reader
 from retentive.stores.base import MemoryStore
@@ -21,6 +24,14 @@ class Engine:
     embedder: Embedder
     reader: Reader
     writer: Writer
+    batches: Batches
+    histories: Histories
+    reembedding: Reembedding
+
+    async def close_embedder(self) -> None:
+        """Let go of the embedder's connections, if it has any."""
+        if isinstance(self.embedder, Closes):
+            await self.embedder.close()
 
 
 def default_profiles(embedder: Embedder) -> Profiles:
@@ -36,8 +47,12 @@ def assemble(store: MemoryStore, embedder: str | Embedder | None, clock: Clock) 
     """
     chosen = resolve(embedder)
     indexes = ScopeIndexes(store, word_vectors(chosen), fingerprint(chosen))
+    writer = Writer(store, chosen, indexes, clock)
     return Engine(
         embedder=chosen,
         reader=Reader(store, chosen, indexes, clock),
-        writer=Writer(store, chosen, indexes, clock),
+        writer=writer,
+        batches=Batches(store, writer, clock),
+        histories=Histories(store, indexes, clock),
+        reembedding=Reembedding(store, chosen, indexes),
     )

@@ -44,12 +44,9 @@ class Reader:
             return Recall(
                 (), query=asked.text, degraded=degraded, confidence=sure, abstained=_abstains(asked, sure)
             )
-        vector = await self._embed(text, degraded)
-        if view.foreign_vectors:
-            degraded["vector"] = (
-                f"{view.foreign_vectors} of {len(view)} memories have vectors of another embedder than "
-                f"{self._embedder.name}; they are found by their words alone"
-            )
+        vector = await self._embed(text, asked.patience_s, degraded)
+        if view.outdated and "vector" not in degraded:
+            degraded["vector"] = outdated_in_words(view, self._embedder.name)
         if len(view.tokens) <= INLINE_TOKENS:
             async with self._turns.turn():
                 scored, sure = self._rank(view, text, vector, asked, profiles)
@@ -63,11 +60,16 @@ class Reader:
             abstained=_abstains(asked, sure),
         )
 
-    async def _embed(self, text: str, degraded: dict[str, str]) -> Vectors | None:
+    async def _embed(self, text: str, patience_s: float | None, degraded: dict[str, str]) -> Vectors | None:
+        embedding = embed_checked(self._embedder, [truncate(text, MAX_EMBEDDED_CHARS)], "query")
         try:
-            vector = (await embed_checked(self._embedder, [truncate(text, MAX_EMBEDDED_CHARS)], "query"))[0]
+            async with asyncio.timeout(patience_s):
+                vector = (await embedding)[0]
         except EmbedderError as error:
             degraded["vector"] = f"the embedder failed, words alone decide: {error}"
+            return None
+        except TimeoutError:
+            degraded["vector"] = f"the embedder did not answer within {patience_s:g} s, words alone decide"
             return None
         return vector if vector.any() else None
 
@@ -124,6 +126,17 @@ class Reader:
     async def _passing(self, scope: Scope, filters: Filters) -> list[str]:
         view = await self._indexes.view(scope)
         return [view.ids[row] for row in passing(view, filters, self._clock()).nonzero()[0].tolist()]
+
+
+def outdated_in_words(view: IndexView, name: str) -> str:
+    """What is to be said of memories found by words alone, as they have no vector of this embedder."""
+    waiting = view.outdated.get(None, 0)
+    said = [f"{count} have vectors of {other}" for other, count in view.outdated.items() if other is not None]
+    said += [f"{waiting} have no vector yet"] if waiting else []
+    return (
+        f"of {len(view)} memories, {' and '.join(said)}: the embedder here is {name}, so they are found by "
+        "their words alone; reembed() gives them vectors"
+    )
 
 
 def _abstains(asked: Query, sure: float | None) -> bool:

@@ -17,6 +17,7 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
@@ -26,8 +27,11 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from retentive import memory as async_memory
 from retentive import threads as async_threads
 from retentive.conversation import Conversation
+from retentive.encryption import EncryptionOption
 from retentive.errors import Conflict
 from retentive.events import Subscriber
+from retentive.integrity import IntegrityOption
+from retentive.memory.working import WorkingMemory as AsyncWorkingMemory
 from retentive.stores.base import Damage, ThreadStore
 
 _P = ParamSpec("_P")
@@ -56,6 +60,19 @@ class _Portal:
             )
         return self._running().call(make)
 
+    def run(self, make: Callable[[], Awaitable[_R]]) -> _R:
+        """As `call`, but what interrupts the caller (Ctrl-C) cancels the work too."""
+        if threading.current_thread().name == _THREAD_NAME:
+            raise Conflict(
+                "a blocking run cannot be started from the facade's own thread; await the asynchronous one"
+            )
+        future = self._running().start_task_soon(make)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
     def _running(self) -> BlockingPortal:
         with self._lock:
             if self._portal is None or self._pid != os.getpid():
@@ -74,6 +91,18 @@ class _Portal:
 
 
 _portal = _Portal()
+
+
+def run_blocking(make: Callable[[], Awaitable[_R]]) -> _R:
+    """What the coroutine gives that `make` makes, run on the facade's own loop.
+
+    Works where `retentive.sync` does: in scripts, in notebooks, inside a running loop. Ctrl-C cancels the
+    work as well, which then ends in its own time.
+
+    Raises:
+        Conflict: called from the facade's own thread, which would wait for itself.
+    """
+    return _portal.run(make)
 
 
 class _Holds(Generic[_S]):
@@ -146,8 +175,30 @@ class Memory(_Holds[async_memory.Memory]):
     count = _blocking(async_memory.Memory.count)
     scopes = _blocking(async_memory.Memory.scopes)
     update = _blocking(async_memory.Memory.update)
+    context = _blocking(async_memory.Memory.context)
+    record_episode = _blocking(async_memory.Memory.record_episode)
+    similar_episodes = _blocking(async_memory.Memory.similar_episodes)
+    remember_fact = _blocking(async_memory.Memory.remember_fact)
+    facts_about = _blocking(async_memory.Memory.facts_about)
+    remember_procedure = _blocking(async_memory.Memory.remember_procedure)
+    procedures_for = _blocking(async_memory.Memory.procedures_for)
+
+    def working(
+        self, run_id: str, *, user_id: str | None = None, ttl: timedelta | None = None
+    ) -> "WorkingMemory":
+        """As `retentive.Memory.working`, for a `with` block."""
+        return WorkingMemory(self.asynchronous.working(run_id, user_id=user_id, ttl=ttl))
+
+    supersede = _blocking(async_memory.Memory.supersede)
+    apply = _blocking(async_memory.Memory.apply)
+    notes = _blocking(async_memory.Memory.notes)
+    history = _blocking(async_memory.Memory.history)
+    conflicts = _blocking(async_memory.Memory.conflicts)
     forget = _blocking(async_memory.Memory.forget)
     clear = _blocking(async_memory.Memory.clear)
+    export = _blocking(async_memory.Memory.export)
+    import_ = _blocking(async_memory.Memory.import_)
+    reembed = _blocking(async_memory.Memory.reembed)
     close = _blocking(async_memory.Memory.close)
 
 
@@ -160,6 +211,23 @@ def _chaining(
         return self
 
     return call
+
+
+class WorkingMemory(_Holds[AsyncWorkingMemory]):
+    """What one run keeps for itself, blocking; `Memory.working` gives one. Use it in a `with` block."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _portal.call(functools.partial(self.asynchronous.__aexit__, kind, error, trace))
+
+    remember = _blocking(AsyncWorkingMemory.remember)
+    recall = _blocking(AsyncWorkingMemory.recall)
+    items = _blocking(AsyncWorkingMemory.items)
+    end = _blocking(AsyncWorkingMemory.end)
 
 
 class Thread(_Holds[async_threads.Thread]):
@@ -179,6 +247,11 @@ class Thread(_Holds[async_threads.Thread]):
     def read_only(self) -> bool:
         """Whether it refuses appends."""
         return self.asynchronous.read_only
+
+    @property
+    def store(self) -> ThreadStore:
+        """What keeps it; its verbs are asynchronous."""
+        return self.asynchronous.store
 
     @property
     def url(self) -> str:
@@ -205,17 +278,26 @@ class Thread(_Holds[async_threads.Thread]):
     refresh = _chaining(async_threads.Thread.refresh)
 
 
-def open_thread(
+def open_thread(  # noqa: PLR0913 - as the asynchronous one
     id: str,
     namespace: str = "default",
     *,
     read_only: bool = False,
     home: Path | None = None,
     store: ThreadStore | None = None,
+    integrity: IntegrityOption = None,
+    encryption: EncryptionOption = None,
 ) -> Thread:
     """As `retentive.open_thread`: while it is in use, the same name gives the same object."""
     opening = functools.partial(
-        async_threads.open_thread, id, namespace, read_only=read_only, home=home, store=store
+        async_threads.open_thread,
+        id,
+        namespace,
+        read_only=read_only,
+        home=home,
+        store=store,
+        integrity=integrity,
+        encryption=encryption,
     )
     inner = _portal.call(opening)
     with _live_lock:

@@ -1,16 +1,19 @@
 """How memories are written: checked, embedded, compared with what is there, then stored in one change."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias, TypeVar
 
+import numpy as np
+
 from retentive import drafts
 from retentive.clock import Clock, NewId
 from retentive.drafts import Lifetimes, NewMemory
 from retentive.embedders.base import Embedder, Vectors, embed_checked, fingerprint
-from retentive.errors import Conflict, NotFound
+from retentive.errors import Conflict, EmbedderUnavailable, NotFound
 from retentive.gathering import Gathering
 from retentive.indexes import ScopeIndexes
 from retentive.ranking.dedupe import NEAR_COSINE
@@ -21,6 +24,7 @@ from retentive.ranking.restatement import settled
 from retentive.stores.base import Changes, MemoryStore, StoredMemory
 from retentive.types import MemoryItem, Scope
 
+_log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _Single: TypeAlias = tuple[MemoryItem, str | None, datetime]  # with its key, and when it was remembered
 
@@ -40,7 +44,7 @@ class Remembered:
 
 
 class Writer:
-    """Turns drafts into stored memories, and changes and removes them."""
+    """Turns drafts into stored memories, and changes them."""
 
     def __init__(self, store: MemoryStore, embedder: Embedder, indexes: ScopeIndexes, clock: Clock) -> None:
         self._store = store
@@ -80,11 +84,11 @@ class Writer:
     async def _remember_batch(
         self, items: Sequence[MemoryItem], keys: Sequence[str | None], now: datetime
     ) -> list[MemoryItem]:
-        vectors = await self._embed(items)
-        settled = await self._compare(items, vectors, now)
+        vectors = await self.embed(items)
+        settled = await self.compare(items, vectors, now)
         rows = [row for row in zip(items, settled, keys, vectors, strict=True) if row[0].id == row[1].id]
         fresh = await _pure(
-            len(rows), lambda: [self._stored(after, key, vector) for _, after, key, vector in rows]
+            len(rows), lambda: [self.stored(after, key, vector) for _, after, key, vector in rows]
         )
         stored = await self._insert(fresh, now) if fresh else dict[str, MemoryItem]()
         kept = [stored.get(item.id, item) for item in settled]
@@ -117,14 +121,25 @@ class Writer:
         except NotFound:
             return None
 
-    async def _embed(self, items: Sequence[MemoryItem]) -> Vectors:
-        return await embed_checked(self._embedder, [drafts.text_to_embed(item) for item in items], "document")
+    async def embed(self, items: Sequence[MemoryItem]) -> Vectors:
+        """A vector each, of unit length or all zeros; rows of no numbers if the embedder is unavailable.
 
-    async def _compare(
-        self, items: Sequence[MemoryItem], vectors: Vectors, now: datetime
-    ) -> list[MemoryItem]:
+        Raises:
+            EmbedderError: it failed in another way, or answered nonsense.
+        """
+        try:
+            return await embed_checked(
+                self._embedder, [drafts.text_to_embed(item) for item in items], "document"
+            )
+        except EmbedderUnavailable as error:
+            _log.warning("memories are kept without vectors, which follow: %s", error)
+            return np.zeros((len(items), 0), dtype=np.float32)
+
+    async def compare(self, items: Sequence[MemoryItem], vectors: Vectors, now: datetime) -> list[MemoryItem]:
         """For each item the memory that states the same already, or itself, linked to the nearest other."""
         scope = items[0].scope
+        if not vectors.shape[1]:
+            return list(items)  # equal texts are still met by the store
         view = await self._indexes.view_to_compare(scope, vectors)
         size = len(items) * (1 + len(view) // ROWS_PER_ITEM)
         near = await _pure(size, lambda: near_memories(view, items, vectors, now, NEAR_COSINE))
@@ -132,15 +147,15 @@ class Writer:
         old = {got.item.id: got.item for got in await self._store.get(scope, ids) if got} if ids else {}
         return await _pure(len(items), lambda: settled(items, near, old))
 
-    def _stored(self, item: MemoryItem, key: str | None, vector: Vectors) -> StoredMemory:
-        has_vector = bool(vector.any())
-        item = replace(item, embedder=self._fingerprint if has_vector else None)
+    def stored(self, item: MemoryItem, key: str | None, vector: Vectors) -> StoredMemory:
+        """The memory with what is kept beside it; `vector` is a row of what `embed` gives."""
+        item = replace(item, embedder=self._fingerprint if vector.size else None)
         return StoredMemory(
             item=item,
             text_key=drafts.key_of(item),
             key=key,
             packed=pack(features(item)),
-            vector=vector.tobytes() if has_vector else None,
+            vector=vector.tobytes() if vector.any() else None,
         )
 
     async def _insert(self, inserts: Sequence[StoredMemory], now: datetime) -> Mapping[str, MemoryItem]:
@@ -157,7 +172,7 @@ class Writer:
             holders = {
                 got.item.id: got for got in await self._store.get(scope, [*set(taken.values())]) if got
             }
-            stale = [held.item.id for held in holders.values() if _has_expired(held.item, now)]
+            stale = [held.item.id for held in holders.values() if has_expired(held.item, now)]
             stored |= {
                 new: holders[old].item for new, old in taken.items() if old in holders and old not in stale
             }
@@ -181,12 +196,12 @@ class Writer:
         stale: Sequence[str] = ()
         for _ in range(TRIES):
             old = (await self._store.get(scope, [memory_id]))[0]
-            if old is None or _has_expired(old.item, now):
+            if old is None or has_expired(old.item, now):
                 raise NotFound(f"no memory {memory_id!r} in this scope")
             edit = edit_of(old.item)
             if not edit:
                 return old.item
-            changed = await self._edited(old, edit)
+            changed = await self.edited(old, edit)
             unchanged = {memory_id: old.item.updated_at}
             try:
                 await self._store.write(
@@ -208,26 +223,18 @@ class Writer:
         ids = expired(await self._indexes.view(scope), now)
         held = [got for got in await self._store.get(scope, ids) if got is not None]
         alike = [got for got in held if got.text_key == wanted.text_key and got.item.kind is wanted.item.kind]
-        return [got.item.id for got in alike if _has_expired(got.item, now)]
+        return [got.item.id for got in alike if has_expired(got.item, now)]
 
-    async def _edited(self, old: StoredMemory, edit: Mapping[str, object]) -> StoredMemory:
+    async def edited(self, old: StoredMemory, edit: Mapping[str, object]) -> StoredMemory:
+        """The memory with the fields replaced, and what is derived from them made anew."""
         moment = max(self._clock(), old.item.updated_at + timedelta(microseconds=1))
         item = replace(old.item, **edit, updated_at=moment)  # pyright: ignore[reportArgumentType]
-        drafts.check_validity(item)
+        if not {"valid_from", "valid_until"}.isdisjoint(edit):
+            drafts.check_validity(item)
         if item.content == old.item.content:
             return replace(old, item=item, text_key=drafts.key_of(item), packed=pack(features(item)))
-        vectors = await self._embed([item])
-        return self._stored(replace(item, near=None), old.key, vectors[0])
-
-    async def forget(self, scope: Scope, ids: Sequence[str]) -> Sequence[StoredMemory]:
-        """Remove the memories and all that was kept of them, in one change. Gives those that were there."""
-        found = [got for got in await self._store.get(scope, ids) if got is not None]
-        if not found:
-            return []
-        newest_first = sorted((got.item.id for got in found), reverse=True)  # links lead to older ones
-        written = await self._store.write(Changes(scope=scope, deletes=newest_first))
-        deleted = set(written.deleted)
-        return [got for got in found if got.item.id in deleted]
+        vectors = await self.embed([item])
+        return self.stored(replace(item, near=None), old.key, vectors[0])
 
 
 async def _pure(size: int, work: Callable[[], _T]) -> _T:
@@ -244,5 +251,6 @@ def _is_later(end: datetime | None, other: datetime | None) -> bool:
     return other is not None and (end is None or end > other)
 
 
-def _has_expired(item: MemoryItem, now: datetime) -> bool:
+def has_expired(item: MemoryItem, now: datetime) -> bool:
+    """Whether it is no longer to be read: from `expires_at` on."""
     return item.expires_at is not None and item.expires_at <= now

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Self
 
 from retentive.clock import Clock, NewId, new_id, utc_now
 from retentive.drafts import DEFAULT_LIFETIMES, Lifetimes
+from retentive.encryption import EncryptionOption
 from retentive.errors import StoreClosed
-from retentive.events import Event, EventType, Subscriber, Subscribers
+from retentive.events import Event, EventType, Subscriber, Subscribers, current_trace
 from retentive.home import home
+from retentive.integrity import IntegrityOption
+from retentive.memory.guarding import guarded
 from retentive.ranking.profiles import Profiles
 from retentive.stores.base import MemoryStore
 from retentive.stores.urls import open_store
@@ -31,6 +34,8 @@ class MemoryBase:
         name: str | None = None,
         lifetimes: Lifetimes = DEFAULT_LIFETIMES,
         profiles: Profiles | None = None,
+        integrity: IntegrityOption = None,
+        encryption: EncryptionOption = None,
         clock: Clock = utc_now,
         new_id: NewId = new_id,
     ) -> None:
@@ -39,12 +44,13 @@ class MemoryBase:
         self.namespace = Scope(namespace).namespace
         self.name = name or self.namespace
         self._owns_store = store is None or isinstance(store, str)
-        self._store = open_store(store, home=home())
+        self._store = guarded(open_store(store, home=home()), integrity, encryption)
         self._lifetimes = lifetimes
         self._clock = clock
         self._new_id = new_id
         self._subscribers = Subscribers()
         self._closed = False
+        self._owns_embedder = isinstance(embedder, str)
         self._engine = assemble(self._store, embedder, clock)
         self._profiles = profiles or default_profiles(self._engine.embedder)
 
@@ -65,6 +71,8 @@ class MemoryBase:
     async def close(self) -> None:
         """Let go of the store's files, unless the store was passed in. Later calls raise StoreClosed."""
         self._closed = True
+        if self._owns_embedder:
+            await self._engine.close_embedder()
         if self._owns_store:
             await self._store.close()
 
@@ -96,22 +104,27 @@ class MemoryBase:
         scores: tuple[float, ...] = (),
         restated: tuple[str, ...] = (),
         degraded: Mapping[str, str] | None = None,
+        error: str | None = None,
     ) -> None:
-        if not self._subscribers:
+        trace = current_trace()
+        if not self._subscribers and trace is None:
             return
-        self._subscribers.tell(
-            Event(
-                type=type,
-                verb=verb,
-                at=self._clock(),
-                duration_ms=(time.perf_counter() - started) * 1000,
-                memory=self.name,
-                store=self._store.url,
-                scope=scope,
-                ids=tuple(item.id for item in found),
-                kinds=tuple(item.kind for item in found),
-                scores=scores,
-                restated=restated,
-                degraded=degraded or {},
-            )
+        event = Event(
+            type=type,
+            verb=verb,
+            at=self._clock(),
+            duration_ms=(time.perf_counter() - started) * 1000,
+            memory=self.name,
+            store=self._store.url,
+            scope=scope,
+            ids=tuple(item.id for item in found),
+            kinds=tuple(item.kind for item in found),
+            scores=scores,
+            restated=restated,
+            degraded=degraded or {},
+            run=trace.run if trace is not None else None,
+            error=error,
         )
+        if trace is not None:
+            trace.add(event)
+        self._subscribers.tell(event)

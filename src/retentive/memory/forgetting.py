@@ -15,9 +15,10 @@ class Forgetting(MemoryBase):
     """The verbs that remove."""
 
     async def forget(self, memory_id: str, *, user_id: str | None = None) -> Receipt:
-        """Remove the memory for good: its text, words, vector and links, in one change.
+        """Remove the memory for good: its text, words, vector, links and history, in one change.
 
-        The receipt says what was removed; it is falsy, with no ids, when the scope has no such memory.
+        The memories whose place it took go with it: they are its older versions. Those that took its place
+        stay. The receipt says what was removed; it is falsy, with no ids, when the scope has no such memory.
 
         Raises:
             InvalidInput: the id is not text.
@@ -57,7 +58,7 @@ class Forgetting(MemoryBase):
             else [Scope(self.namespace, user_id)]
         )
         receipts = [
-            await self._forget("clear", scope, await self._engine.reader.ids(scope, wanted))
+            await self._forget("clear", scope, await self._engine.reader.ids(scope, wanted), history=False)
             for scope in scopes
         ]
         return self._together(receipts) if everyone else receipts[0]
@@ -70,9 +71,9 @@ class Forgetting(MemoryBase):
         ids = tuple(memory_id for receipt in receipts for memory_id in receipt.ids)
         return Receipt(scope=Scope(self.namespace), at=self._clock(), ids=ids, removed=removed)
 
-    async def _forget(self, verb: str, scope: Scope, ids: Sequence[str]) -> Receipt:
+    async def _forget(self, verb: str, scope: Scope, ids: Sequence[str], *, history: bool = True) -> Receipt:
         started = time.perf_counter()
         await self._ready()
-        gone = await self._engine.writer.forget(scope, ids)
-        self._tell(EventType.MEMORY_FORGET, verb, scope, started, [stored.item for stored in gone])
-        return receipt_of(scope, gone, self._clock())
+        done = await self._engine.histories.forget(scope, ids, history=history)
+        self._tell(EventType.MEMORY_FORGET, verb, scope, started, [stored.item for stored in done.gone])
+        return receipt_of(scope, done.gone, self._clock(), history=done.history)

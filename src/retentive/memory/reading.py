@@ -9,7 +9,7 @@ from retentive.events import EventType
 from retentive.memory.base import MemoryBase
 from retentive.ranking.profiles import Profiles
 from retentive.recall import Recall
-from retentive.types import MemoryItem, MemoryKind, Page, Query, Scope
+from retentive.types import MemoryItem, MemoryKind, Origin, Page, Query, Scope
 
 
 class Reading(MemoryBase):
@@ -25,10 +25,14 @@ class Reading(MemoryBase):
         since: datetime | None = None,
         until: datetime | None = None,
         as_of: datetime | None = None,
+        known_at: datetime | None = None,
         success: bool | None = None,
+        min_trust: Origin | str | None = None,
+        include_superseded: bool = False,
         limit: int = 10,
         min_score: float | None = None,
         min_confidence: float | None = None,
+        patience_s: float | None = None,
     ) -> Recall:
         """What bears on the query, best first: what an agent's context is fed.
 
@@ -44,14 +48,22 @@ class Reading(MemoryBase):
             tags: only those that carry all of these.
             since: only what happened at or after this.
             until: only what happened before this.
-            as_of: what held at this instant instead of now.
+            as_of: what held in the world at this instant, by what is known now, instead of now.
+            known_at: what was known here at this instant: nothing recorded later, and what was superseded
+                later as it was before. Alone it asks as if now were then; with `as_of`, what was known at
+                `known_at` of `as_of`. A memory changed by `update` has the text of today.
             success: only episodes with this outcome.
+            min_trust: only what this origin or a more trusted one said: user, assistant, tool, document,
+                imported, from most to least trusted.
+            include_superseded: also memories that another took the place of, as if none had.
             limit: 0 to 1,000.
             min_score: only hits that score this much; scores have no fixed scale.
             min_confidence: 0 to 1; give no hits where the Recall's `confidence` is below, and say so in its
                 `abstained`; 0 only works it out. It guesses whether the memories speak of the question's
                 subject at all: .2 is a careful start. It cannot tell that a question on a subject which does
                 come up has no answer there, nor that what it asks about one person was said of another.
+            patience_s: how many seconds the embedder may take; then the words alone decide, and `degraded`
+                says so. None waits for it.
 
         Raises:
             InvalidInput: an argument cannot be used.
@@ -59,7 +71,15 @@ class Reading(MemoryBase):
                 and `degraded` says so.
         """
         filters = drafts.check_filters(
-            kinds=kinds, tags=tags, since=since, until=until, as_of=as_of, success=success
+            kinds=kinds,
+            tags=tags,
+            since=since,
+            until=until,
+            as_of=as_of,
+            known_at=known_at,
+            success=success,
+            min_trust=min_trust,
+            include_superseded=include_superseded,
         )
         asked = Query(
             text=query,
@@ -68,6 +88,7 @@ class Reading(MemoryBase):
             limit=checks.check_limit("limit", limit),
             min_score=checks.check_score("min_score", min_score),
             min_confidence=checks.check_share("min_confidence", min_confidence),
+            patience_s=checks.check_score("patience_s", patience_s),
         )
         return await self._ask("recall", asked, self._profiles)
 
@@ -81,7 +102,10 @@ class Reading(MemoryBase):
         since: datetime | None = None,
         until: datetime | None = None,
         as_of: datetime | None = None,
+        known_at: datetime | None = None,
         success: bool | None = None,
+        min_trust: Origin | str | None = None,
+        include_superseded: bool = False,
         limit: int = 20,
         offset: int = 0,
         min_score: float | None = None,
@@ -97,7 +121,15 @@ class Reading(MemoryBase):
             StoreError: the store cannot be read.
         """
         filters = drafts.check_filters(
-            kinds=kinds, tags=tags, since=since, until=until, as_of=as_of, success=success
+            kinds=kinds,
+            tags=tags,
+            since=since,
+            until=until,
+            as_of=as_of,
+            known_at=known_at,
+            success=success,
+            min_trust=min_trust,
+            include_superseded=include_superseded,
         )
         asked = Query(
             text=query,
@@ -138,7 +170,11 @@ class Reading(MemoryBase):
         tags: Iterable[str] | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
         success: bool | None = None,
+        min_trust: Origin | str | None = None,
+        include_superseded: bool = False,
         limit: int = 100,
         after: str | None = None,
     ) -> Page:
@@ -152,7 +188,17 @@ class Reading(MemoryBase):
             StoreError: the store cannot be read.
         """
         scope = Scope(self.namespace, user_id)
-        filters = drafts.check_filters(kinds=kinds, tags=tags, since=since, until=until, success=success)
+        filters = drafts.check_filters(
+            kinds=kinds,
+            tags=tags,
+            since=since,
+            until=until,
+            as_of=as_of,
+            known_at=known_at,
+            success=success,
+            min_trust=min_trust,
+            include_superseded=include_superseded,
+        )
         if after is not None:
             drafts.check_id(after)
         started = time.perf_counter()

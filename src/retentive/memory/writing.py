@@ -1,15 +1,18 @@
 """Putting memories in, and changing them."""
 
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from retentive import drafts
 from retentive.drafts import NewMemory
-from retentive.errors import InvalidInput
+from retentive.errors import InvalidInput, RetentiveError
 from retentive.events import EventType
 from retentive.memory.base import MemoryBase
 from retentive.types import UNSET, MemoryItem, MemoryKind, Origin, Scope, Source, Unset
+
+_log = logging.getLogger(__name__)
 
 
 class Writing(MemoryBase):
@@ -63,7 +66,9 @@ class Writing(MemoryBase):
 
         Raises:
             InvalidInput: a field cannot be used; nothing was written.
-            EmbedderError: the embedder failed or answered nonsense; nothing was written.
+            EmbedderError: the embedder failed or answered nonsense; nothing was written. One that cannot be
+                reached does not raise: the memory is kept with its words, its `embedder` None, and its vector
+                follows with a later remember in the scope, or `reembed`.
             StoreError: the store cannot be written; nothing was written.
         """
         draft = NewMemory(
@@ -108,8 +113,29 @@ class Writing(MemoryBase):
         started = time.perf_counter()
         await self._ready()
         done = await self._engine.writer.remember(scope, new, self._lifetimes, self._new_id)
-        self._tell(EventType.MEMORY_WRITE, verb, scope, started, done.items, restated=done.restated)
+        late = sum(item.embedder is None for item in done.items)
+        degraded = {"vector": f"{late} of {len(new)} memories wait for their vector"} if late else None
+        self._tell(
+            EventType.MEMORY_WRITE,
+            verb,
+            scope,
+            started,
+            done.items,
+            restated=done.restated,
+            degraded=degraded,
+        )
+        if late:
+            self._engine.reembedding.expect(scope)
+        else:
+            await self._follow_backlog(scope)
         return list(done.items)
+
+    async def _follow_backlog(self, scope: Scope) -> None:
+        """Embed some of what was kept while the embedder was down; what fails waits for the next time."""
+        try:
+            await self._engine.reembedding.follow(scope)
+        except RetentiveError:
+            _log.warning("memories still wait for their vectors", exc_info=True)
 
     async def update(  # noqa: PLR0913 - the fields that can change
         self,
@@ -152,5 +178,7 @@ class Writing(MemoryBase):
         started = time.perf_counter()
         await self._ready()
         item = await self._engine.writer.update(scope, drafts.check_id(memory_id), edit)
+        if item.embedder is None:
+            self._engine.reembedding.expect(scope)
         self._tell(EventType.MEMORY_WRITE, "update", scope, started, [item])
         return item

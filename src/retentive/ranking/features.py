@@ -14,7 +14,7 @@ from retentive.errors import StoreCorrupt
 from retentive.text import surfaces
 from retentive.types import MemoryItem, MemoryKind, Origin
 
-PACKING = 1
+PACKING = 2
 NO_TIME = np.iinfo(np.int64).min
 
 FIRST_PERSON, TIME_WORDS, ENDS_ASKING, ASKS, IS_TURN, SUPERSEDED = 1, 2, 4, 8, 16, 32
@@ -23,26 +23,26 @@ KINDS = tuple(MemoryKind)
 ORIGINS = tuple(Origin)
 _SUCCESS = {None: -1, False: 0, True: 1}
 
-HEAD = np.dtype(
-    [
-        ("packing", "u1"),
-        ("kind", "u1"),
-        ("origin", "u1"),
-        ("success", "i1"),
-        ("flags", "<u4"),
-        ("importance", "<f4"),
-        ("turn", "<i4"),
-        ("created", "<i8"),
-        ("updated", "<i8"),
-        ("occurred", "<i8"),
-        ("valid_from", "<i8"),
-        ("valid_until", "<i8"),
-        ("expires", "<i8"),
-    ]
-)
-_HEAD = Struct("<BBBbIfi6q")  # the same, field for field: much cheaper to fill
+_FIRST_FIELDS = [
+    ("packing", "u1"),
+    ("kind", "u1"),
+    ("origin", "u1"),
+    ("success", "i1"),
+    ("flags", "<u4"),
+    ("importance", "<f4"),
+    ("turn", "<i4"),
+    ("created", "<i8"),
+    ("updated", "<i8"),
+    ("occurred", "<i8"),
+    ("valid_from", "<i8"),
+    ("valid_until", "<i8"),
+    ("expires", "<i8"),
+]
+HEAD = np.dtype([*_FIRST_FIELDS, ("superseded", "<i8"), ("planned_until", "<i8")])
+_HEAD = Struct("<BBBbIfi8q")  # the same, field for field: much cheaper to fill
+_HEADS = {1: np.dtype(_FIRST_FIELDS), PACKING: HEAD}
+_TAIL_PARTS = 6
 _SEPARATOR, _TAG_SEPARATOR = "\x1f", "\x1e"
-_TAIL_PARTS = 5
 _CONTROLS = re.compile("[\x1c-\x1f]")
 
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
@@ -78,11 +78,14 @@ class Features:
     valid_from: int
     valid_until: int
     expires: int
+    superseded: int
+    planned_until: int
     thread: str
     turn: int
     speaker: str
     tags: tuple[str, ...]
     near: str
+    successor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ class Columns:
     speakers: Sequence[str]
     nears: Sequence[str]
     tags: Sequence[str]
+    successors: Sequence[str]
 
 
 def features(item: MemoryItem) -> Features:
@@ -113,11 +117,14 @@ def features(item: MemoryItem) -> Features:
         valid_from=_optional(item.valid_from),
         valid_until=_optional(item.valid_until),
         expires=_optional(item.expires_at),
+        superseded=_optional(item.superseded_at),
+        planned_until=_optional(item.planned_until),
         thread=(source.thread or "") if source else "",
         turn=source.turns[0] if source and source.turns else 0,
         speaker=(source.speaker or "") if source else "",
         tags=item.tags,
         near=item.near or "",
+        successor=item.superseded_by or "",
     )
 
 
@@ -143,6 +150,8 @@ def pack(features: Features) -> bytes:
         features.valid_from,
         features.valid_until,
         features.expires,
+        features.superseded,
+        features.planned_until,
     )
     tail = (
         " ".join(features.words),
@@ -150,35 +159,57 @@ def pack(features: Features) -> bytes:
         _plain(features.speaker),
         _plain(features.near),
         _TAG_SEPARATOR.join(_plain(tag) for tag in features.tags),
+        _plain(features.successor),
     )
     return head + _SEPARATOR.join(tail).encode()
 
 
 def is_current(packed: bytes) -> bool:
     """Whether this version can read it; if not, make the features anew from the memory."""
-    return len(packed) >= HEAD.itemsize and packed[0] == PACKING
+    return bool(packed) and packed[0] in _HEADS and len(packed) >= _HEADS[packed[0]].itemsize
 
 
 def unpack_many(packed: Sequence[bytes]) -> Columns:
-    """The features of many memories, in the order given.
+    """The features of many memories, in the order given. Those packed by older versions are read too.
 
     Raises:
         StoreCorrupt: some were packed by another version (see `is_current`) or are damaged.
     """
-    size = HEAD.itemsize
     if not all(map(is_current, packed)):
         raise StoreCorrupt(
             "what is stored for ranking was packed by another version: make it anew from the memories"
         )
-    heads = np.frombuffer(b"".join([one[:size] for one in packed]), dtype=HEAD)
     try:
-        tails = [str(one[size:], "utf-8").split(_SEPARATOR) for one in packed]
+        tails = [_tail(one) for one in packed]
     except UnicodeDecodeError as error:
         raise StoreCorrupt("what is stored for ranking is damaged: make it anew from the memories") from error
-    if any(len(tail) != _TAIL_PARTS for tail in tails):
+    parts = _TAIL_PARTS
+    if any(len(tail) != parts for tail in tails):
         raise StoreCorrupt("what is stored for ranking is damaged: make it anew from the memories")
-    texts, threads, speakers, nears, tags = zip(*tails, strict=True) if tails else ((),) * _TAIL_PARTS
-    return Columns(heads, [text.split() for text in texts], threads, speakers, nears, tags)
+    texts, threads, speakers, nears, tags, successors = zip(*tails, strict=True) if tails else ((),) * parts
+    words = [text.split() for text in texts]
+    return Columns(_unpack_heads(packed), words, threads, speakers, nears, tags, successors)
+
+
+def _unpack_heads(packed: Sequence[bytes]) -> Heads:
+    """The fixed fields, those of older packings with `NO_TIME` for the times they do not have."""
+    size = HEAD.itemsize
+    if all(one[0] == PACKING for one in packed):
+        return np.frombuffer(b"".join([one[:size] for one in packed]), dtype=HEAD)
+    heads = np.zeros(len(packed), dtype=HEAD)
+    heads["superseded"] = heads["planned_until"] = NO_TIME
+    for version, dtype in _HEADS.items():
+        rows = [row for row, one in enumerate(packed) if one[0] == version]
+        found = np.frombuffer(b"".join([packed[row][: dtype.itemsize] for row in rows]), dtype=dtype)
+        for name in dtype.names or ():
+            heads[name][rows] = found[name]
+    return heads
+
+
+def _tail(packed: bytes) -> list[str]:
+    version = packed[0]
+    parts = str(packed[_HEADS[version].itemsize :], "utf-8").split(_SEPARATOR)
+    return [*parts, ""] if version == 1 else parts
 
 
 def split_tags(tags: str) -> list[str]:

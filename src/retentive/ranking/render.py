@@ -6,7 +6,7 @@ ends and invisible characters are written as escapes. `parse` reads the contents
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC
 
 from retentive.ranking.budget import fitting
@@ -36,7 +36,7 @@ def render(hits: Sequence[MemoryHit], max_tokens: int | None = None) -> str:
         max_tokens: About how many tokens the whole block may have (see `estimate_tokens`); memories are left
             out whole, by the rule of `fitting`. None takes all.
     """
-    lines = [_line(hit.item) for hit in hits]
+    lines = [data_line(memory_entry(hit.item)) for hit in hits]
     if max_tokens is not None:
         frame = estimate_tokens(f"{OPENING}\n{LABEL}\n{CLOSING}\n")
         costs = [estimate_tokens(line + "\n") for line in lines]
@@ -44,25 +44,36 @@ def render(hits: Sequence[MemoryHit], max_tokens: int | None = None) -> str:
     return "\n".join([OPENING, LABEL, *lines, CLOSING]) if lines else ""
 
 
-def parse(block: str) -> list[str]:
+def parse(block: str, opening: str = OPENING, closing: str = CLOSING) -> list[str]:
     """The contents of the memories in a block that `render` made, in order, exactly as they were stored.
 
-    Text around the block is passed over; without a block there are none.
+    Text around the block is passed over; without a block there are none. Other blocks of `data_line`s are
+    read by their own delimiters.
     """
-    inside = block.partition(OPENING)[2].partition(CLOSING)[0]
+    inside = block.partition(opening)[2].partition(closing)[0]
     return [json.loads(line)["text"] for line in inside.split("\n") if line.startswith("{")]
 
 
-def _line(item: MemoryItem) -> str:
+def memory_entry(item: MemoryItem) -> dict[str, str]:
+    """What a block tells of a memory: when, who, kind and text."""
     happened = item.occurred_at or item.created_at
     speaker = item.source.speaker if item.source is not None else None
-    entry = {
+    return {
         "when": happened.astimezone(UTC).isoformat(timespec="minutes"),
         "who": speaker or item.origin.value,
         "kind": item.kind.value,
         "text": item.content,
     }
-    return _UNSAFE.sub(_escaped, json.dumps(entry, ensure_ascii=False))
+
+
+def data_line(entry: Mapping[str, object]) -> str:
+    """The JSON object on one line, with every character escaped that could end or open a block."""
+    return escape(json.dumps(entry, ensure_ascii=False))
+
+
+def escape(line: str) -> str:
+    """The line of JSON with brackets, controls and invisible characters as escapes; it says the same."""
+    return _UNSAFE.sub(_escaped, line)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from retentive.ranking.dedupe import LONGEST_COMPARED, same_fact
 from retentive.ranking.near import Near
 from retentive.text import surfaces
+from retentive.trust import may_replace
 from retentive.types import MemoryItem
 
 
@@ -15,7 +16,8 @@ def settled(
     """For each item the memory that states the same, or itself, linked to the nearest older wording.
 
     `near` holds what is close to each item, nearest first; `old` the stored ones of those by id (one that is
-    missing was forgotten meanwhile). Two that hold for different times never state the same.
+    missing was forgotten meanwhile). Two that hold for different times never state the same. Nor does a
+    stored one of a less trusted origin: the trusted word must not be lost in it.
     """
     found: list[MemoryItem] = []
     for item, candidates in zip(items, near, strict=True):
@@ -26,17 +28,18 @@ def settled(
 
 def _settle(item: MemoryItem, candidates: Sequence[MemoryItem]) -> MemoryItem:
     for other in candidates:
-        if _same_time(item, other) and same_fact(item.content, other.content):
+        if _same_time(item, other) and may_replace(other, item) and same_fact(item.content, other.content):
             return other
-    older = next((other for other in candidates if _alike(item.content, other.content)), None)
+    older = next((other for other in candidates if alike(item.content, other.content)), None)
     return item if older is None else replace(item, near=older.id)
 
 
 def _same_time(item: MemoryItem, other: MemoryItem) -> bool:
-    return (item.valid_from, item.valid_until) == (other.valid_from, other.valid_until)
+    exactly = (item.valid_from, item.valid_until) == (other.valid_from, other.valid_until)
+    return exactly or item.stated_period == other.stated_period
 
 
-def _alike(one: str, other: str) -> bool:
+def alike(one: str, other: str) -> bool:
     """Whether half of the words of one stand in the other; a cosine alone does not make two texts alike."""
     mine, theirs = set(surfaces(one[:LONGEST_COMPARED])), set(surfaces(other[:LONGEST_COMPARED]))
     return 2 * len(mine & theirs) >= min(len(mine), len(theirs))

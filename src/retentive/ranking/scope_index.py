@@ -24,13 +24,13 @@ _NO_POSTINGS = Postings(np.zeros(0, np.int32), np.zeros(0, np.int32), 0)
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Rows to add: ids, unpacked features, vectors, which rows those are of, and which have a foreign one."""
+    """Rows to add: ids, unpacked features, vectors, which rows those are of, and whose they all are."""
 
     ids: Sequence[str]
     columns: Columns
     vectors: NDArray[np.float32]
     rated: NDArray[np.bool_]
-    foreign: NDArray[np.bool_]
+    makers: NDArray[np.int32]
 
 
 class ScopeIndex:
@@ -44,7 +44,8 @@ class ScopeIndex:
     def __init__(self, word_vectors: WordVectors, fingerprint: str | None) -> None:
         self._word_vectors = word_vectors
         self._fingerprint = fingerprint
-        self._rows = _Rows(word_vectors)
+        self._makers: dict[str | None, int] = {fingerprint: 0}
+        self._rows = _Rows(word_vectors, self._makers)
 
     def __len__(self) -> int:
         return self._rows.alive_count
@@ -61,7 +62,7 @@ class ScopeIndex:
             StoreCorrupt: a row was packed by another version or is damaged; the index is as before.
         """
         columns = unpack_many([row.packed for row in scan.rows])
-        rows = _Rows(self._word_vectors) if scan.reset and self._rows.ids[1:] else self._rows
+        rows = _Rows(self._word_vectors, self._makers) if scan.reset and self._rows.ids[1:] else self._rows
         rows.kill(scan.gone)
         if scan.rows:
             rows.add(self._batch(scan.rows, columns))
@@ -75,7 +76,7 @@ class ScopeIndex:
 
     def _batch(self, rows: Sequence[IndexRow], columns: Columns) -> _Batch:
         own = [row.vector is not None and row.embedder == self._fingerprint for row in rows]
-        foreign = [row.vector is not None and not mine for row, mine in zip(rows, own, strict=True)]
+        makers = [self._makers.setdefault(row.embedder, len(self._makers)) for row in rows]
         parts = [row.vector or b"" for row, mine in zip(rows, own, strict=True) if mine]
         numbers = np.frombuffer(b"".join(parts), dtype="<f4").astype(np.float32, copy=False)
         return _Batch(
@@ -83,31 +84,33 @@ class ScopeIndex:
             columns,
             numbers.reshape(len(parts), -1) if parts else _NO_VECTORS,
             np.array(own, dtype=np.bool_),
-            np.array(foreign, dtype=np.bool_),
+            np.array(makers, dtype=np.int32),
         )
 
 
 class _Rows:
     """The columns of a ScopeIndex. Row 0 stands for "no such row": dead, wordless, its vector all zeros."""
 
-    def __init__(self, word_vectors: WordVectors) -> None:
+    def __init__(self, word_vectors: WordVectors, embedders: dict[str | None, int]) -> None:
         self.vocabulary = Vocabulary(word_vectors)
+        self._embedders = embedders
         self.alive_count = 0
         self.ids: list[str] = [""]
         self._row_of: dict[str, int] = {}
-        self._texts: tuple[list[str], ...] = ([""], [""], [""], [""])
+        self._texts: tuple[list[str], ...] = ([""], [""], [""], [""], [""])
         self._interned: dict[str, str] = {}
         self._tagged: dict[str, list[int]] = {}
         self._speakers: dict[str, int] = {"": 0}
         self._speaker_counts = [0]
         self._nears: dict[int, str] = {}
+        self._successors: dict[int, str] = {}
         self._heads = Growing(HEAD, size=1)
         self._begins = Growing(np.intp, size=1)
         self._lengths = Growing(np.int32, size=1)
         self._speaker = Growing(np.int32, size=1)
         self._alive = Growing(np.bool_, size=1)
         self._rated = Growing(np.bool_, size=1)
-        self._foreign = Growing(np.bool_, size=1)
+        self._makers = Growing(np.int32, size=1)
         self._norms = Growing(np.float32, size=1)
         self._neighbours = Growing(np.intp, (len(STEPS),), size=1)
         self._tokens = Growing(np.int32)
@@ -151,6 +154,7 @@ class _Rows:
             self._speaker_counts[speaker] -= 1
         for row in rows:
             self._nears.pop(row, None)
+            self._successors.pop(row, None)
         left = [(place, row) for row in rows if (place := self._place(row)) is not None]
         for place, row in left:
             self._places.take(place, row, self.ids.__getitem__)
@@ -166,7 +170,7 @@ class _Rows:
         self._add_columns(batch.columns, first)
         self._add_words(batch.columns.words, first)
         self._add_vectors(batch.vectors, batch.rated)
-        self._foreign.extend(batch.foreign)
+        self._makers.extend(batch.makers)
         self.alive_count += count
         self._add_places(first)
         if len(self._row_of) < self.alive_count:
@@ -188,10 +192,10 @@ class _Rows:
         columns = Columns(self._heads.array[living], words, *texts)
         rated = self._rated.array[living]
         vectors = self._vectors.array[living[rated]] if self._vectors else _NO_VECTORS
-        fresh = _Rows(self.vocabulary.word_vectors)
+        fresh = _Rows(self.vocabulary.word_vectors, self._embedders)
         if rows:
             ids = [self.ids[row] for row in rows]
-            fresh.add(_Batch(ids, columns, vectors, rated, self._foreign.array[living]))
+            fresh.add(_Batch(ids, columns, vectors, rated, self._makers.array[living]))
         return fresh
 
     def view(self) -> IndexView:
@@ -209,7 +213,8 @@ class _Rows:
             heads=self._heads.filled(),
             alive=self._alive.filled().copy(),
             rated=self._rated.filled(),
-            foreign=self._foreign.filled(),
+            makers=self._makers.filled(),
+            embedders=tuple(self._embedders),
             lengths=self._lengths.filled(),
             begins=self._begins.filled(),
             neighbours=self._neighbours.filled().T.copy(),
@@ -226,6 +231,7 @@ class _Rows:
             speaking=tuple(count > 0 for count in self._speaker_counts),
             tagged=self._tagged,
             older=np.array(olds, dtype=np.intp).reshape(-1, 2),
+            successor_of=dict(self._successors),
         )
 
     def _add_columns(self, columns: Columns, first: int) -> None:
@@ -233,11 +239,15 @@ class _Rows:
         self._heads.extend(columns.heads)
         self._alive.extend(np.ones(count, np.bool_))
         intern = self._interned.setdefault
-        texts = (columns.threads, columns.speakers, columns.nears, columns.tags)
+        texts = (columns.threads, columns.speakers, columns.nears, columns.tags, columns.successors)
         for column, added in zip(self._texts, texts, strict=True):
             column.extend([intern(text, text) for text in added] if any(added) else added)
         if any(columns.nears):
             self._nears.update((row, near) for row, near in enumerate(columns.nears, start=first) if near)
+        if any(columns.successors):
+            self._successors.update(
+                (row, successor) for row, successor in enumerate(columns.successors, start=first) if successor
+            )
         if any(columns.tags):
             for row, tags in enumerate(columns.tags, start=first):
                 for tag in split_tags(tags):

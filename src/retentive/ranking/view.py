@@ -22,7 +22,10 @@ NAME_CHARS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IndexView:
-    """Immutable. Row 0 is no memory; some others may be dead. `older` has rows (newer, older wording).
+    """Immutable. Row 0 is no memory; some others may be dead.
+
+    `older` has rows (newer, older wording).
+    `successor_of` gives, by the row of each superseded memory, the id of the one that took its place.
 
     What is worked out from it for a profile is kept in it, so the second question costs less than the first.
     """
@@ -33,7 +36,8 @@ class IndexView:
     heads: NDArray[Any]
     alive: Mask
     rated: Mask
-    foreign: Mask
+    makers: NDArray[np.int32]
+    embedders: Sequence[str | None]
     lengths: NDArray[np.int32]
     begins: NDArray[np.intp]
     neighbours: NDArray[np.intp]
@@ -50,15 +54,34 @@ class IndexView:
     speaking: Sequence[bool]
     tagged: Mapping[str, list[int]]
     older: NDArray[np.intp]
+    successor_of: Mapping[int, str]
     _kept: dict[object, Any] = field(default_factory=dict[object, Any], init=False, repr=False)
 
     def __len__(self) -> int:
         return self.live
 
     @property
-    def foreign_vectors(self) -> int:
-        """How many living memories have a vector of another embedder, and so are found by words alone."""
-        return self.keep("foreign vectors", lambda: int(np.count_nonzero(self.foreign & self.alive)))
+    def outdated(self) -> Mapping[str | None, int]:
+        """How many living memories each other embedder has embedded; under None those that none has, yet.
+
+        They are found by their words alone.
+        """
+        return self.keep("outdated", self._count_outdated)
+
+    def outdated_ids(self, *, of: Sequence[str | None] | None = None) -> list[str]:
+        """The ids of the memories that `outdated` counts, sorted; `of` those embedders alone."""
+        wanted = [
+            number for number, name in enumerate(self.embedders) if number and (of is None or name in of)
+        ]
+        return sorted(
+            self.ids[row] for row in np.flatnonzero(self.alive & np.isin(self.makers, wanted)).tolist()
+        )
+
+    def _count_outdated(self) -> dict[str | None, int]:
+        counts = np.bincount(self.makers[self.alive], minlength=len(self.embedders)).tolist()
+        return {
+            name: counts[number] for number, name in enumerate(self.embedders) if number and counts[number]
+        }
 
     def keep(self, key: object, make: Callable[[], _T]) -> _T:
         """What `make` gives, made once for each key."""
@@ -73,6 +96,13 @@ class IndexView:
     def flag(self, flag: int) -> Mask:
         """Which rows have the flag."""
         return self.keep(("flag", flag), lambda: (self.column("flags") & flag) != 0)
+
+    @property
+    def successors(self) -> Mapping[str, str]:
+        """By the id of each superseded memory the id of the one that took its place, there still or not."""
+        return self.keep(
+            "successors", lambda: {self.ids[row]: other for row, other in self.successor_of.items()}
+        )
 
     @property
     def turns(self) -> Mask:

@@ -98,6 +98,23 @@ def test_what_is_packed_comes_back() -> None:
     assert split_tags(columns.tags[0]) == []
 
 
+def test_what_the_first_version_packed_is_still_read_beside_the_new() -> None:
+    new = pack(features(memory("café leaks", near="m0", tags=("a", "b"), valid_from=AT)))
+    size = HEAD.itemsize - 16
+    tail = new[HEAD.itemsize :].rpartition(b"\x1f")[0]
+    first = b"\x01" + new[1:size] + tail
+    after = memory("tea", superseded_by="m9", superseded_at=AT, planned_until=AT + timedelta(days=1))
+    columns = unpack_many([pack(features(after)), first, new])
+    assert columns.successors == ("m9", "", "")
+    assert (columns.words[1], columns.nears[1], columns.tags[1]) == (columns.words[2], "m0", columns.tags[2])
+    for name in HEAD.names or ():
+        assert name == "packing" or columns.heads[name][1] == columns.heads[name][2], name
+    assert columns.heads["superseded"].tolist() == [microseconds(AT), NO_TIME, NO_TIME]
+    assert columns.heads["planned_until"].tolist() == [microseconds(AT + timedelta(days=1)), NO_TIME, NO_TIME]
+    with pytest.raises(StoreCorrupt, match="damaged"):
+        unpack_many([first + b"\x1fmore"])
+
+
 def test_nothing_packed_gives_empty_columns() -> None:
     columns = unpack_many([])
     assert len(columns.heads) == len(columns.words) == len(columns.tags) == 0
@@ -111,7 +128,7 @@ def test_microseconds_are_exact_and_do_not_depend_on_the_zone() -> None:
 def test_another_version_and_damage_are_named() -> None:
     packed = pack(features(memory("some words")))
     assert is_current(packed)
-    for bad in (b"", b"\x02" + packed[1:], packed[: HEAD.itemsize - 1]):
+    for bad in (b"", b"\x63" + packed[1:], packed[: HEAD.itemsize - 1]):
         assert not is_current(bad)
         with pytest.raises(StoreCorrupt, match="another version"):
             unpack_many([packed, bad])

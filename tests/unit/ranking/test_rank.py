@@ -132,7 +132,8 @@ def test_vectors_of_another_model_are_never_compared() -> None:
     )
     assert ids(search(scope, "", at_cosine(1))) == ["b"]
     assert ids(search(scope, "kettle")) == ["a"]
-    assert scope.view().foreign_vectors == 1
+    assert scope.view().outdated == {"other/2": 1}
+    assert scope.view().outdated_ids() == ["a"]
 
 
 def test_equal_scores_come_newest_first() -> None:

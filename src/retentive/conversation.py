@@ -8,7 +8,7 @@ from retentive.checks import check_limit, check_metadata, check_text, check_time
 from retentive.clock import new_id, utc_now
 from retentive.errors import InvalidInput, RetentiveError
 from retentive.frozen import frozen
-from retentive.tokens import estimate_tokens
+from retentive.tokens import TokenCounter, estimate_tokens
 from retentive.types import Turn
 
 if TYPE_CHECKING:
@@ -102,11 +102,17 @@ class Conversation(Sequence[Turn]):
         )
         return Conversation((*self._turns, turn))
 
-    def window(self, max_turns: int | None = None, max_tokens: int | None = None) -> "Conversation":
+    def window(
+        self,
+        max_turns: int | None = None,
+        max_tokens: int | None = None,
+        *,
+        count: TokenCounter = estimate_tokens,
+    ) -> "Conversation":
         """The latest turns that fit both limits, whole and in order, without leaving one out between.
 
-        A turn counts `estimate_tokens` of its content and `TOKENS_PER_TURN` for what surrounds it. None is no
-        limit; empty if the latest turn alone does not fit.
+        A turn counts what `count` makes of its content and `TOKENS_PER_TURN` for what surrounds it. None is
+        no limit; empty if the latest turn alone does not fit.
 
         Raises:
             InvalidInput: a limit is not a whole number from 0.
@@ -115,12 +121,13 @@ class Conversation(Sequence[Turn]):
         if max_turns is not None:
             start = max(0, len(self) - check_limit("max_turns", max_turns, maximum=MAX_TURNS))
         if max_tokens is not None:
-            start = max(start, self._first_within(check_limit("max_tokens", max_tokens, maximum=MAX_TURNS)))
+            limit = check_limit("max_tokens", max_tokens, maximum=MAX_TURNS)
+            start = max(start, self._first_within(limit, count))
         return self[start:]
 
-    def _first_within(self, tokens: int) -> int:
+    def _first_within(self, tokens: int, count: TokenCounter) -> int:
         for index in range(len(self) - 1, -1, -1):
-            tokens -= estimate_tokens(self._turns[index].content) + TOKENS_PER_TURN
+            tokens -= count(self._turns[index].content) + TOKENS_PER_TURN
             if tokens < 0:
                 return index + 1
         return 0

@@ -2,9 +2,14 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import cache
+from typing import TypeAlias
 
 from retentive.checks import check_limit
+
+TokenCounter: TypeAlias = Callable[[str], int]
+"""How many tokens a model makes of a text; 0 for the empty one."""
 
 _MAX_CHARS = 1 << 40
 _WORDY = re.compile(r"[A-Za-z\s]+")
@@ -42,6 +47,22 @@ def estimate_tokens(text: str) -> int:
 def _ideographs() -> re.Pattern[str]:
     """Made when first needed: wide ranges of characters take milliseconds, which an import should not."""
     return re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+def truncate_to_tokens(text: str, max_tokens: int, count: TokenCounter = estimate_tokens) -> str:
+    """The longest beginning, by halving, that counts at most `max_tokens` and ends between two characters.
+
+    Raises:
+        InvalidInput: `max_tokens` is not a whole number from 0.
+    """
+    check_limit("max_tokens", max_tokens, maximum=_MAX_CHARS)
+    if count(text) <= max_tokens:
+        return text
+    fits, too_long = 0, len(text)
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        fits, too_long = (middle, too_long) if count(text[:middle]) <= max_tokens else (fits, middle)
+    return truncate(text, fits)
 
 
 def truncate(text: str, max_chars: int) -> str:

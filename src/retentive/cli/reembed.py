@@ -12,7 +12,7 @@ from retentive.cli.exits import OK, exit_code
 from retentive.cli.lines import progress
 from retentive.errors import EmbedderError, InvalidInput
 from retentive.home import home
-from retentive.life.reembed import Reembedded
+from retentive.life.reembedded import Reembedded
 from retentive.memory import Memory
 from retentive.stores.urls import open_store
 

@@ -5,44 +5,22 @@ one. So a run that is killed goes on where it was, and two runs at once only sha
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from retentive import drafts
 from retentive.embedders.base import Embedder, embed_checked, fingerprint
 from retentive.errors import Conflict, EmbedderError, EmbedderUnavailable, NotFound
 from retentive.indexes import ScopeIndexes
+from retentive.life.reembedded import Progress, Reembedded
 from retentive.stores.base import Changes, MemoryStore, StoredMemory
 from retentive.types import Scope
-
-Progress: TypeAlias = Callable[[int, int], None]
 
 BATCH: Final = 256
 FOLLOWED: Final = 64  # of those without a vector, after each remember
 TRIES: Final = 5
 MAX_DONE: Final = 10_000  # scopes known to wait for nothing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reembedded:
-    """What a reembed did.
-
-    `embedder` is the fingerprint that all are to have, `before` how many had which other one, or none (under
-    None). `moved` counts the memories that have new vectors, `failed` those that could not be moved, by the
-    reason; `left` those that still have another fingerprint at the end, failed or written meanwhile.
-    """
-
-    embedder: str
-    before: Mapping[str | None, int]
-    moved: int = 0
-    failed: Mapping[str, int]
-    left: int = 0
-
-    @property
-    def scanned(self) -> int:
-        """How many memories were to be moved when it began."""
-        return sum(self.before.values())
 
 
 @dataclass(slots=True)

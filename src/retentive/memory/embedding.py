@@ -4,7 +4,7 @@ import time
 
 from retentive.errors import InvalidInput
 from retentive.events import EventType
-from retentive.life.reembed import Progress, Reembedded
+from retentive.life.reembedded import Progress, Reembedded
 from retentive.memory.base import MemoryBase
 from retentive.types import UNSET, Scope, Unset
 

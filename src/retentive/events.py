@@ -3,15 +3,18 @@
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from retentive.errors import InvalidInput
 from retentive.types import MemoryKind, Scope
 
+MAX_TRACED: Final = 1_000
 _log = logging.getLogger(__name__)
 
 
@@ -21,6 +24,8 @@ class EventType(StrEnum):
     MEMORY_READ = "memory_read"
     MEMORY_WRITE = "memory_write"
     MEMORY_FORGET = "memory_forget"
+    MEMORY_FAILED = "memory_failed"
+    EXTRACTION_FAILED = "extraction_failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +34,8 @@ class Event:
 
     `verb` is the method that was called, `ids` what it returned, wrote or removed, in its order, `kinds` and
     `scores` in the order of `ids` (scores only for reads that rank). `restated` lists the ids of a write that
-    stored nothing because the memory was there already. `degraded` is the recall's.
+    stored nothing because the memory was there already. `degraded` is the recall's. `run` is the agent run it
+    was a part of, if any. `error` says what went wrong where the type is a failure: a run went on without it.
     """
 
     type: EventType
@@ -44,6 +50,39 @@ class Event:
     scores: tuple[float, ...] = ()
     restated: tuple[str, ...] = ()
     degraded: Mapping[str, str] = field(default_factory=dict[str, str])
+    run: str | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Trace:
+    """What one agent run did with memories: its events in order, the first `MAX_TRACED` of them."""
+
+    run: str
+    events: list[Event] = field(default_factory=list[Event])
+
+    def add(self, event: Event) -> None:
+        """Keep the event."""
+        if len(self.events) < MAX_TRACED:
+            self.events.append(event)
+
+
+_trace: ContextVar[Trace | None] = ContextVar("retentive_trace", default=None)
+
+
+def current_trace() -> Trace | None:
+    """The trace of the agent run that this code is a part of; None outside of runs."""
+    return _trace.get()
+
+
+@contextmanager
+def traced(trace: Trace) -> Generator[None, None, None]:
+    """Have every event of the block, and of tasks begun in it, added to the trace and tied to its run."""
+    token = _trace.set(trace)
+    try:
+        yield
+    finally:
+        _trace.reset(token)
 
 
 Subscriber: TypeAlias = Callable[[Event], None]

@@ -5,18 +5,22 @@ import logging
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from retentive.checks import check_limit, check_metadata, check_text
 from retentive.clock import Clock, NewId, new_id, utc_now
 from retentive.conversation import MAX_TURNS, Conversation, check_role
+from retentive.encryption import EncryptedThreadStore, EncryptionOption, encryption_of
 from retentive.errors import Conflict, InvalidInput, ReadOnly
 from retentive.frozen import frozen
 from retentive.home import home as default_home
+from retentive.integrity import IntegrityOption, integrity_of, sealed_threads
 from retentive.names import check_name, file_name
-from retentive.stores.base import Damage, LogRead, NewTurn, ThreadStore
+from retentive.stores.base import Damage, LeasesThreads, LogRead, NewTurn, ThreadStore
 from retentive.stores.jsonl_threads import JsonlThreadStore
+from retentive.stores.leases import HeldKeys, held
 from retentive.types import Turn
 
 Say: TypeAlias = "str | Turn | Mapping[str, Any]"
@@ -26,10 +30,11 @@ MAX_DAMAGE: Final = 1_000
 _SAY_NAMES: Final = frozenset(["content", "role", "metadata"])
 _log = logging.getLogger("retentive.threads")
 _identity = id
-_live: "weakref.WeakValueDictionary[tuple[Path | int, str, str, bool], Thread]" = (
+_live: "weakref.WeakValueDictionary[tuple[Path | int | str | bool | None, ...], Thread]" = (
     weakref.WeakValueDictionary()
 )
 _live_lock = threading.Lock()
+_leased_here = HeldKeys()
 
 
 @functools.lru_cache(maxsize=8)
@@ -37,13 +42,15 @@ def _store_below(home: Path) -> JsonlThreadStore:
     return JsonlThreadStore(home / "threads")
 
 
-async def open_thread(
+async def open_thread(  # noqa: PLR0913 - where it is kept, and how
     id: str,
     namespace: str = "default",
     *,
     read_only: bool = False,
     home: Path | None = None,
     store: ThreadStore | None = None,
+    integrity: IntegrityOption = None,
+    encryption: EncryptionOption = None,
 ) -> "Thread":
     """The thread of that name, with all turns it has so far; an unknown one is empty.
 
@@ -51,9 +58,14 @@ async def open_thread(
     `home`, else below RETENTIVE_HOME or `./.retentive`. `read_only` needs no right to write there and
     refuses appends. Nothing is made on disk before the first append.
 
+    `integrity="keyed"` makes it tamper-evident, `encryption` (a key source, or an `Encryption`) keeps it
+    unreadable without the key; both as in `Memory`.
+
     Raises:
         InvalidInput: `id` or `namespace` is not a plain name, or both `home` and `store` are given.
         StoreUnavailable: there is such a thread, but it cannot be read.
+        Tampered: it is sealed, and not as it was left.
+        WrongKey: it is encrypted with another key.
     """
     check_name("thread id", id)
     check_name("namespace", namespace)
@@ -61,12 +73,28 @@ async def open_thread(
         raise InvalidInput("pass home or store, not both: a store has its own place")
     place = (home or default_home()).absolute() if store is None else store
     with _live_lock:
-        key = (place if isinstance(place, Path) else _identity(place), namespace, id, read_only)
+        where = place if isinstance(place, Path) else _identity(place)
+        key = (where, namespace, id, read_only, _mark(integrity), _mark(encryption))
         thread = _live.get(key)
         if thread is None:
-            kept_in = _store_below(place) if isinstance(place, Path) else place
+            kept_in = _guarded(
+                _store_below(place) if isinstance(place, Path) else place, integrity, encryption
+            )
             thread = _live[key] = Thread(kept_in, namespace, id, read_only=read_only)
     return await thread.refresh()
+
+
+def _mark(option: object) -> str | int | None:
+    """What tells one way to open a thread from another."""
+    return option if option is None or isinstance(option, str) else _identity(option)
+
+
+def _guarded(store: ThreadStore, integrity: IntegrityOption, encryption: EncryptionOption) -> ThreadStore:
+    """The store as the options ask for it; the seal lies over what is encrypted."""
+    keyed, secret = integrity_of(integrity), encryption_of(encryption)
+    if keyed is not None:
+        store = sealed_threads(store, keyed)
+    return store if secret is None else EncryptedThreadStore(store, secret)
 
 
 class Thread:
@@ -97,6 +125,12 @@ class Thread:
         self._turns: list[Turn] = []
         self._conversation: Conversation | None = None
         self._damage: dict[int, Damage] = {}
+        self._redactions = 0
+
+    @property
+    def store(self) -> ThreadStore:
+        """What keeps it."""
+        return self._store
 
     @property
     def url(self) -> str:
@@ -158,7 +192,7 @@ class Thread:
         return await self._append([self._new_turn(**_said(turn)) for turn in turns])
 
     async def refresh(self) -> "Thread":
-        """This thread, with the turns that others have appended meanwhile.
+        """This thread, with the turns that others have appended meanwhile, and without what was redacted.
 
         If the log was replaced by another one, the turns are those of the new one.
 
@@ -168,7 +202,8 @@ class Thread:
         known = self._last()
         if known is not None:
             read = await self._store.turns(self.namespace, self.id, known.seq - 1)
-            if read.turns and (read.turns[0].seq, read.turns[0].id) == (known.seq, known.id):
+            is_same = bool(read.turns) and (read.turns[0].seq, read.turns[0].id) == (known.seq, known.id)
+            if is_same and read.redactions == self._redactions:
                 self._take(read)
                 return self
         read = await self._store.turns(self.namespace, self.id, 0)
@@ -176,6 +211,7 @@ class Thread:
             is_current = (self._turns[-1] if self._turns else None) is known
             if is_current:
                 self._turns, self._conversation, self._damage = [], None, {}
+                self._redactions = read.redactions
         if not is_current:
             return await self.refresh()
         self._take(read)
@@ -192,6 +228,8 @@ class Thread:
                 await self.refresh()
                 raise
             self._take(read)
+            if read.redactions != self._redactions:
+                await self.refresh()
         return self
 
     def _new_turn(
@@ -237,6 +275,22 @@ class Thread:
     def __repr__(self) -> str:
         how = ", read-only" if self.read_only else ""
         return f"<Thread {self.id!r} in {self.namespace!r}: {len(self)} turns{how}>"
+
+
+def lease(thread: Thread, timeout_s: float) -> AbstractAsyncContextManager[None]:
+    """Holds the thread for one run while the block runs; others that ask wait. Appends are not held back.
+
+    Between processes where the thread's store can (`LeasesThreads`), within this one always.
+
+    Raises:
+        Conflict: another run holds it, and still did after `timeout_s`.
+        StoreUnavailable, ReadOnly: no lease can be had where the thread is kept.
+    """
+    store = thread.store
+    if isinstance(store, LeasesThreads):
+        return store.lease(thread.namespace, thread.id, timeout_s)
+    key = (_identity(store), thread.namespace, thread.id)
+    return held(functools.partial(_leased_here.take, key), thread.id, timeout_s)
 
 
 def _said(turn: Say) -> dict[str, Any]:

@@ -1,5 +1,8 @@
 """The handed cases of dedupe, tenant isolation, limits and filters, for memories; named by their ids."""
 
+import io
+import json
+import zipfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -7,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retentive import InvalidInput, Memory, MemoryItem, NewMemory, NotFound, Scope, Source
+from retentive import Batch, InvalidInput, Memory, MemoryItem, NewMemory, NotFound, Scope, Source
 from retentive.embedders.base import Vectors
 from retentive.testing.embedders import ScriptedEmbedder
 from retentive.testing.places import Place
@@ -60,6 +63,19 @@ async def test_dup_1_a_negation_is_another_fact_and_the_newer_comes_first(place:
         for question, (older, newer) in zip(ASKED, DUP_1, strict=True):
             found = [hit.content for hit in await reader.recall(question, limit=8)]
             assert found.index(newer) < found.index(older), question
+
+
+async def test_dup_1_a_correction_supersedes_what_it_contradicts(place: Place) -> None:
+    memory = place.open(embedder=scripted(groups(DUP_1, 0.99)))
+    for older, newer in DUP_1:
+        first, second = await memory.remember_many([older, newer])
+        assert [(pair.newer.id, pair.older.id) for pair in await memory.conflicts()] == [
+            (second.id, first.id)
+        ]
+        assert (await memory.supersede(first.id, newer)).id == second.id
+        assert await memory.conflicts() == []
+        assert [item.content for item in await memory.history(second.id)] == [older, newer]
+    assert {item.content for item in await memory.list()} == {newer for _, newer in DUP_1}
 
 
 async def test_dup_1_both_sides_of_a_negation_are_kept_with_the_default_embedder(memory: Memory) -> None:
@@ -185,6 +201,40 @@ async def refused(memory: Memory, user: str | None, theirs: MemoryItem) -> objec
     return error.value
 
 
+async def not_superseded(memory: Memory, user: str | None, theirs: MemoryItem) -> object:
+    with pytest.raises(NotFound) as error:
+        await memory.supersede(theirs.id, "mine now", user_id=user)
+    return error.value
+
+
+async def not_applied(memory: Memory, user: str | None, theirs: MemoryItem) -> object:
+    batch = Batch(
+        new=[NewMemory(content=theirs.content)],
+        supersedes={0: [theirs.id]},
+        edits={theirs.id: {"content": "mine now"}},
+        notes={"n": b"mine"},
+        expected={"n": None},
+        lenient=True,
+    )
+    done = await memory.apply(batch, user_id=user)
+    assert set(done.refused) == {theirs.id}
+    return done.superseded
+
+
+async def exported(memory: Memory, user: str | None, _: MemoryItem) -> object:
+    file = io.BytesIO()
+    await memory.export(file, user_id=user)
+    with zipfile.ZipFile(file) as packed:
+        return [packed.read(name) for name in packed.namelist()]
+
+
+async def imported(memory: Memory, user: str | None, theirs: MemoryItem) -> object:
+    entry = {"id": theirs.id, "memory": "mine now", "user_id": theirs.scope.user_id}
+    report = await memory.import_(io.BytesIO(json.dumps([entry]).encode()), user_id=user)
+    assert report.imported == 1
+    return report
+
+
 ENTRIES: dict[str, Touch] = {
     "recall": lambda memory, user, _: memory.recall("word KITEFISH beta", user_id=user, limit=100),
     "search": lambda memory, user, _: memory.search("word KITEFISH beta", user_id=user, limit=100),
@@ -192,6 +242,13 @@ ENTRIES: dict[str, Touch] = {
     "list after": lambda memory, user, theirs: memory.list(user_id=user, after=theirs.id),
     "get": lambda memory, user, theirs: memory.get(theirs.id, user_id=user),
     "update": refused,
+    "supersede": not_superseded,
+    "apply": not_applied,
+    "history": lambda memory, user, theirs: memory.history(theirs.id, user_id=user),
+    "conflicts": lambda memory, user, _: memory.conflicts(user_id=user),
+    "notes": lambda memory, user, _: memory.notes(user_id=user),
+    "export": exported,
+    "import_": imported,
     "forget": lambda memory, user, theirs: memory.forget(theirs.id, user_id=user),
     "remember": lambda memory, user, theirs: memory.remember(theirs.content, user_id=user, key="k"),
     "remember_many": lambda memory, user, theirs: memory.remember_many([theirs.content], user_id=user),
@@ -203,7 +260,7 @@ UNCHECKED = {"subscribe", "close"}
 
 
 def test_ten_5_no_way_in_is_left_out() -> None:
-    verbs = {name for name in vars(Memory) if not name.startswith("_")} - UNCHECKED
+    verbs = {name for name in dir(Memory) if not name.startswith("_")} - UNCHECKED
     assert verbs == {name.split()[0] for name in ENTRIES}
 
 
@@ -219,16 +276,18 @@ async def test_ten_5_no_way_in_reaches_another_tenant(place: Place, entry: str, 
     memory, their_memory = place.open(scope.namespace), place.open(other.namespace)
     await memory.remember("alpha word KITEFISH", user_id=scope.user_id)
     theirs = await their_memory.remember("beta word KITEFISH", user_id=other.user_id, key="k", tags=["t"])
+    await their_memory.apply(Batch(notes={"n": b"beta"}), user_id=other.user_id)
     answer = await ENTRIES[entry](memory, scope.user_id, theirs)
     if entry == "forget":
         assert not answer
     if "remember" not in entry:
         assert "beta" not in repr(answer)
-        assert entry == "update" or theirs.id not in repr(answer)
+        assert entry in ("update", "supersede") or theirs.id not in repr(answer)
     if entry == "scopes" and scope.namespace != other.namespace:
         assert answer == [scope]
     assert await their_memory.get(theirs.id, user_id=other.user_id) == theirs
     assert list(await their_memory.list(user_id=other.user_id)) == [theirs]
+    assert await their_memory.notes(user_id=other.user_id) == {"n": b"beta"}
     assert [hit.id for hit in await their_memory.recall("KITEFISH", user_id=other.user_id)] == [theirs.id]
 
 

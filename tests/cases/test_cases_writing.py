@@ -151,6 +151,22 @@ async def test_del_3_nothing_is_left_of_what_was_forgotten(place: Place) -> None
     assert not await memory.forget("nothing", user_id="u")
 
 
+async def test_del_3_the_older_versions_of_what_is_forgotten_go_with_it(place: Place) -> None:
+    memory = place.open()
+    kept, item = await memory.remember_many(
+        ["zebrafact0 is on shelf 0", "zebrafact1 is on shelf 1"], user_id="u"
+    )
+    for number in (2, 3):
+        item = await memory.supersede(item.id, f"zebrafact{number} is on shelf {number}", user_id="u")
+    receipt = await memory.forget(item.id, user_id="u")
+    assert (receipt.removed["rows"], receipt.removed["history"]) == (3, 2)
+    assert await memory.history(item.id, user_id="u") == []
+    assert [one.id for one in await memory.list(user_id="u", include_superseded=True)] == [kept.id]
+    on_disk = place.bytes_on_disk() if place.keeps else b""
+    for number in (1, 2, 3):
+        assert f"zebrafact{number}".encode() not in on_disk
+
+
 async def check_left(place: Place, left: range) -> None:
     reader = place.open()
     assert await reader.count(user_id="u") == len(left)

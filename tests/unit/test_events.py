@@ -1,11 +1,13 @@
 """Every read and write is told to subscribers, after it happened, and nothing they do matters."""
 
+import asyncio
 import logging
 from typing import Any
 
 import pytest
 
 from retentive import Event, EventType, InvalidInput, Memory, MemoryKind, Scope
+from retentive.events import MAX_TRACED, Trace, current_trace, traced
 from retentive.testing.clocks import FakeClock
 from retentive.testing.embedders import ScriptedEmbedder
 from retentive.testing.places import Place
@@ -137,3 +139,26 @@ async def test_a_subscriber_that_would_need_awaiting_is_refused(memory: Memory) 
     for one in wrong:
         with pytest.raises(InvalidInput):
             memory.subscribe(one)
+
+
+async def test_what_is_done_in_a_run_is_tied_to_it(memory: Memory, told: list[Event]) -> None:
+    trace = Trace(run="run-1")
+    with traced(trace):
+        assert current_trace() is trace
+        await asyncio.create_task(_remembered(memory))
+    await memory.remember("a walk at six")
+    assert current_trace() is None
+    assert [event.run for event in told] == ["run-1", None]
+    assert trace.events == told[:1]
+
+
+async def _remembered(memory: Memory) -> None:
+    await memory.remember("tea at five")
+
+
+async def test_a_trace_needs_no_subscriber_and_is_bounded() -> None:
+    memory, trace = Memory(store="memory://"), Trace(run="run-1")
+    with traced(trace):
+        for _ in range(MAX_TRACED + 5):
+            await memory.get("nothing")
+    assert len(trace.events) == MAX_TRACED

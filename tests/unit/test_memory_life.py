@@ -1,6 +1,7 @@
 """Opening, closing, event loops, cancellation, and where things are kept."""
 
 import asyncio
+import io
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from retentive import InvalidInput, Memory, StoreClosed, StoreUnavailable
+from retentive.life.batch import Batch
 from retentive.stores.in_memory import InMemoryStore
 from retentive.testing.embedders import HashingEmbedder
 from retentive.testing.places import KINDS_OF_STORE, Place
@@ -23,7 +25,14 @@ VERBS: dict[str, Callable[[Memory], Awaitable[Any]]] = {
     "count": lambda memory: memory.count(),
     "scopes": lambda memory: memory.scopes(),
     "update": lambda memory: memory.update("x", importance=1),
+    "supersede": lambda memory: memory.supersede("x", "tea"),
+    "apply": lambda memory: memory.apply(Batch()),
+    "notes": lambda memory: memory.notes(),
+    "history": lambda memory: memory.history("x"),
+    "conflicts": lambda memory: memory.conflicts(),
     "forget": lambda memory: memory.forget("x"),
+    "export": lambda memory: memory.export(io.BytesIO()),
+    "import_": lambda memory: memory.import_(io.BytesIO(b"[]")),
     "clear": lambda memory: memory.clear(everyone=True),
     "async with": lambda memory: memory.__aenter__(),
 }

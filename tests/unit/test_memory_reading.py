@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 import pytest
 
 from retentive import InvalidInput, Memory, MemoryItem, MemoryKind, NewMemory, Origin, Scope, Source
+from retentive.embedders.base import EmbedKind, Vectors
 from retentive.testing.clocks import FakeClock
-from retentive.testing.embedders import ScriptedEmbedder
+from retentive.testing.embedders import HashingEmbedder, ScriptedEmbedder
 from retentive.testing.places import Place
 
 SECOND = timedelta(seconds=1)
@@ -334,3 +335,21 @@ async def test_vectors_alone_rank_by_cosine_and_filter_first(place: Place) -> No
     await memory.remember("bb", tags=["x"])
     assert [hit.content for hit in await memory.search("qq")] == ["aa", "bb", "cc"]
     assert [hit.content for hit in await memory.search("qq", tags=["x"], limit=1)] == ["bb"]
+
+
+async def test_an_embedder_that_takes_too_long_leaves_it_to_the_words() -> None:
+    class Slow(HashingEmbedder):
+        hangs = False
+
+        async def embed(self, texts: Sequence[str], kind: EmbedKind) -> Vectors:
+            if self.hangs:
+                await asyncio.Event().wait()
+            return await super().embed(texts, kind)
+
+    embedder = Slow()
+    memory = Memory(store="memory://", embedder=embedder)
+    await memory.remember("The boiler man is called Sven.")
+    embedder.hangs = True
+    hits = await memory.recall("boiler man", patience_s=0.01)
+    assert [hit.content for hit in hits] == ["The boiler man is called Sven."]
+    assert "0.01 s" in hits.degraded["vector"]

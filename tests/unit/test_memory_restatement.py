@@ -195,7 +195,7 @@ async def test_texts_without_a_vector_are_still_merged(place: Place) -> None:
     memory = place.open(embedder=ScriptedEmbedder({}, dimensions=2, otherwise=(0, 0)))
     items = await memory.remember_many(["zzz", "zzz", " zzz. "])
     assert len({item.id for item in items}) == 1
-    assert items[0].embedder is None
+    assert items[0].embedder == "scripted/2"
 
 
 async def test_sixty_four_at_once_with_the_same_text_store_one(place: Place) -> None:

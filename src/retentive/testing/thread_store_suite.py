@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from retentive.checks import Json
 from retentive.errors import Conflict, InvalidInput, StoreClosed
-from retentive.stores.base import LogRead, NewTurn, ThreadStore
+from retentive.stores.base import LeasesThreads, LogRead, NewTurn, ThreadStore
 
 NOON = datetime(2026, 3, 8, 12, tzinfo=UTC)
 HARD_TEXTS = [
@@ -254,6 +254,55 @@ class ThreadStoreSuite:
         assert said.pop() == "end"
         groups = sorted({int(text[:-1]) for text in said})
         assert said == [f"{n}{part}" for n in groups for part in "abc"]
+
+    async def test_a_lease_is_held_by_one_at_a_time(self, store: ThreadStore) -> None:
+        """Where the store leases at all: others wait, or are told; other threads, and appends, go on."""
+        if not isinstance(store, LeasesThreads):
+            pytest.skip("this store leases no threads; retentive.threads.lease sees to one process")
+        async with store.lease("ns", "t", 1):
+            with pytest.raises(Conflict, match="'t'"):
+                async with store.lease("ns", "t", 0):
+                    pass
+            async with store.lease("ns", "other", 0), store.lease("ns2", "t", 0):
+                await store.append("ns", "t", [new_turn("a")], 0)
+        async with store.lease("ns", "t", 0):
+            pass
+
+    async def test_a_lease_is_given_on_and_never_shared(self, store: ThreadStore) -> None:
+        """Also after an error, and past those who gave up waiting."""
+        if not isinstance(store, LeasesThreads):
+            pytest.skip("this store leases no threads; retentive.threads.lease sees to one process")
+        holders, most = 0, 0
+
+        async def hold(number: int) -> None:
+            nonlocal holders, most
+            async with store.lease("ns", "t", 30):
+                holders += 1
+                most = max(most, holders)
+                await asyncio.sleep(0)
+                holders -= 1
+                if number % 3 == 0:
+                    raise ValueError
+
+        tasks = [asyncio.create_task(hold(number)) for number in range(12)]
+        await asyncio.sleep(0)
+        tasks[5].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert (holders, most) == (0, 1)
+
+    async def test_deleting_a_thread_does_not_take_a_lease_away(self, store: ThreadStore) -> None:
+        """Else two runs would hold it."""
+        if not isinstance(store, LeasesThreads):
+            pytest.skip("this store leases no threads; retentive.threads.lease sees to one process")
+        await store.append("ns", "t", [new_turn("a")], 0)
+        async with store.lease("ns", "t", 0):
+            await store.delete("ns", "t")
+            with pytest.raises(Conflict):
+                async with store.lease("ns", "t", 0):
+                    pass
+        await store.append("ns", "t", [new_turn("a")], 0)
+        assert await store.delete("ns", "t")
+        assert await store.threads("ns") == []
 
     async def test_after_close_every_verb_says_closed(self, store: ThreadStore) -> None:
         """And a second close is harmless."""

@@ -1,0 +1,8 @@
+"""Agents that remember, on pydantic-ai: `pip install 'retentive[agents]'`."""
+
+from retentive.agent.agent import Agent
+from retentive.agent.capability import MemoryCapability
+from retentive.agent.report import RunReport, RunState
+from retentive.agent.results import AgentResult, AgentStream
+
+__all__ = ["Agent", "AgentResult", "AgentStream", "MemoryCapability", "RunReport", "RunState"]

@@ -1,14 +1,21 @@
 """The memory an AI agent keeps: durable threads, scoped memories, exact recall, offline."""
 
 from retentive._version import __version__
+from retentive.archive.report import ExportReport, ImportReport, Refusal
 from retentive.conversation import Conversation
 from retentive.drafts import NewMemory
 from retentive.errors import (
+    ArchiveCorrupt,
+    ArchiveTooNew,
     Conflict,
     EmbedderError,
     EmbedderMismatch,
+    EmbedderUnavailable,
+    ExtractionError,
     InvalidInput,
+    ModelUnavailable,
     NotFound,
+    NotTrusted,
     ReadOnly,
     RetentiveError,
     SchemaTooNew,
@@ -16,14 +23,18 @@ from retentive.errors import (
     StoreCorrupt,
     StoreError,
     StoreUnavailable,
+    Tampered,
+    WrongKey,
 )
 from retentive.events import Event, EventType
+from retentive.life.batch import Applied, Batch
 from retentive.memory import Memory
 from retentive.ranking.profiles import Profiles, RankingProfile
 from retentive.recall import Recall
 from retentive.stores.base import Damage, MemoryStore, ThreadStore
 from retentive.threads import Thread, open_thread
 from retentive.types import (
+    Disagreement,
     MemoryHit,
     MemoryItem,
     MemoryKind,
@@ -36,21 +47,32 @@ from retentive.types import (
 )
 
 __all__ = [
+    "Applied",
+    "ArchiveCorrupt",
+    "ArchiveTooNew",
+    "Batch",
     "Conflict",
     "Conversation",
     "Damage",
+    "Disagreement",
     "EmbedderError",
     "EmbedderMismatch",
+    "EmbedderUnavailable",
     "Event",
     "EventType",
+    "ExportReport",
+    "ExtractionError",
+    "ImportReport",
     "InvalidInput",
     "Memory",
     "MemoryHit",
     "MemoryItem",
     "MemoryKind",
     "MemoryStore",
+    "ModelUnavailable",
     "NewMemory",
     "NotFound",
+    "NotTrusted",
     "Origin",
     "Page",
     "Profiles",
@@ -58,6 +80,7 @@ __all__ = [
     "ReadOnly",
     "Recall",
     "Receipt",
+    "Refusal",
     "RetentiveError",
     "SchemaTooNew",
     "Scope",
@@ -66,9 +89,11 @@ __all__ = [
     "StoreCorrupt",
     "StoreError",
     "StoreUnavailable",
+    "Tampered",
     "Thread",
     "ThreadStore",
     "Turn",
+    "WrongKey",
     "__version__",
     "open_thread",
 ]

@@ -104,11 +104,19 @@ class Tampered(StoreCorrupt):
     `place` says which scope or thread, `record` which memory or turn, where that can be told.
     """
 
-    def __init__(self, kind: str, place: str, why: str, *, record: str | None = None) -> None:
-        super().__init__(f"{place} was tampered with ({kind}): {why}")
+    def __init__(
+        self, message: str = "", *, kind: str = "edited", place: str = "", record: str | None = None
+    ) -> None:
+        super().__init__(message)
         self.kind = kind
         self.place = place
         self.record = record
+
+    @classmethod
+    def of(cls, kind: str, place: str, why: str, *, record: str | None = None) -> "Tampered":
+        """The error with its message."""
+        message = f"{place} was tampered with ({kind}): {why}"
+        return cls(message, kind=kind, place=place, record=record)
 
 
 class WrongKey(StoreError):

@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-from retentive.errors import Conflict, EmbedderError, InvalidInput, NotFound, RetentiveError, StoreError
+from retentive.errors import (
+    Conflict,
+    EmbedderError,
+    ExtractionError,
+    InvalidInput,
+    NotFound,
+    NotTrusted,
+    RetentiveError,
+    StoreError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +23,7 @@ class Exit:
     meaning: str
 
 
-OK, UNEXPECTED, USAGE, NOT_FOUND, BROKEN_PROMISE, INTERRUPTED, NO_READER = 0, 1, 2, 3, 7, 130, 141
+OK, UNEXPECTED, USAGE, NOT_FOUND, BROKEN_PROMISE, NOT_EXTRACTED, INTERRUPTED, NO_READER = 0, 1, 2, 3, 7, 8, 130, 141
 
 EXITS = (
     Exit(OK, None, "done"),
@@ -25,6 +34,8 @@ EXITS = (
     Exit(5, StoreError, "the store cannot be opened, read or written"),
     Exit(6, EmbedderError, "the embedder failed"),
     Exit(BROKEN_PROMISE, None, "the demo found a promise broken"),
+    Exit(NOT_EXTRACTED, ExtractionError, "an extraction failed; what it would read still waits"),
+    Exit(9, NotTrusted, "less trusted than what it would supersede"),
     Exit(INTERRUPTED, None, "stopped by you"),
     Exit(NO_READER, None, "the reader of the output went away"),
 )

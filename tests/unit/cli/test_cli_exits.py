@@ -11,6 +11,7 @@ from retentive.cli.exits import EXITS, epilog, exit_code
         (errors.InvalidInput, 2),
         (errors.NotFound, 3),
         (errors.Conflict, 4),
+        (errors.NotTrusted, 9),
         (errors.StoreError, 5),
         (errors.StoreUnavailable, 5),
         (errors.StoreCorrupt, 5),
@@ -19,6 +20,8 @@ from retentive.cli.exits import EXITS, epilog, exit_code
         (errors.ReadOnly, 5),
         (errors.EmbedderError, 6),
         (errors.EmbedderMismatch, 6),
+        (errors.ExtractionError, 8),
+        (errors.ModelUnavailable, 8),
     ],
 )
 def test_an_error_has_the_code_of_its_line(error: type[errors.RetentiveError], code: int) -> None:

@@ -1,5 +1,6 @@
 """An agent as a class: what it is, said in attributes."""
 
+import dataclasses
 import functools
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -30,9 +31,12 @@ CAPABILITY_ID: Final = "memory"
 _ATTRIBUTES: Final = frozenset(
     [
         *("name", "model", "instructions", "tools", "output_type", "capabilities", "options"),
-        *("memory", "memory_autosave", "memory_tools", "extractor", "namespace", "threads"),
+        *("memory", "memory_autosave", "memory_tools", "memory_options", "extractor", "namespace", "threads"),
     ]
 )
+_OPTIONS: Final = frozenset(one.name for one in dataclasses.fields(MemoryCapability) if one.init) - {
+    *("id", "memory", "thread", "user_id"),  # those are said elsewhere
+}
 
 
 class Agent:
@@ -51,7 +55,9 @@ class Agent:
             in the default Memory (RETENTIVE_URL, else `./.retentive`), opened at the first run. A Memory of
             your own is recalled from and keeps each exchange; you close it. None: no memory.
         memory_autosave: with a Memory of your own, whether each exchange is kept as an episodic memory.
-        memory_tools: what the model may do by itself: "remember", "forget".
+        memory_tools: what the model may do by itself: "remember", "forget", "notes", "episodes".
+        memory_options: further arguments for `MemoryCapability`, such as recall_hits, history_turns or
+            history_summary; they go before the attributes.
         extractor: what finds memories in a conversation; unless given, the agent's own model for "auto", none
             otherwise.
         namespace: the tenant of the default Memory, and of threads named by id.
@@ -85,6 +91,7 @@ class Agent:
     memory: "Literal['auto', 'llm'] | Memory | sync.Memory | None" = None
     memory_autosave: bool = True
     memory_tools: Sequence[ToolName] = ()
+    memory_options: Mapping[str, Any] = {}
     extractor: "Extractor | Literal['model'] | Unset | None" = UNSET
     namespace: str = "default"
     threads: ThreadStore | None = None
@@ -99,6 +106,10 @@ class Agent:
                     "arguments of pydantic-ai's Agent go into options={...}"
                 )
             setattr(self, attribute, value)
+        if unknown := set(self.memory_options) - _OPTIONS:
+            raise InvalidInput(
+                f"memory_options has no {min(unknown)!r}; it may have {', '.join(sorted(_OPTIONS))}"
+            )
         named = self.memory is None or self.memory in ("auto", "llm")
         if not named and not isinstance(self.memory, Memory | sync.Memory):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"memory must be 'auto', 'llm', a Memory or None, not {self.memory!r}")
@@ -128,15 +139,13 @@ class Agent:
         extractor = self.extractor
         if isinstance(extractor, Unset):
             extractor = "model" if self.memory == "auto" else None
-        return MemoryCapability(
-            memory,
-            mode=mode,
-            id=CAPABILITY_ID,
-            autosave=self.memory_autosave and memory is not None and self._own_memory is None,
-            extractor=extractor,
-            tools=self.memory_tools,
-            threads=None,
-        )
+        options: dict[str, Any] = {
+            "mode": mode,
+            "autosave": self.memory_autosave and memory is not None and self._own_memory is None,
+            "extractor": extractor,
+            "tools": self.memory_tools,
+        }
+        return MemoryCapability(memory, id=CAPABILITY_ID, **{**options, **self.memory_options})
 
     async def run(
         self, prompt: Prompt = None, *, user_id: str | None = None, thread: AnyThread = None, **more: Any
@@ -203,19 +212,28 @@ class Agent:
             await self._own_memory.close()
 
     async def __aenter__(self) -> Self:
+        await self.pydantic_agent.__aenter__()  # its model's connections end with the block
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.close()
+        try:
+            await self.close()
+        finally:
+            await self.pydantic_agent.__aexit__(kind, error, trace)
 
     async def _bound(self, user_id: str | None, thread: AnyThread) -> MemoryCapability:
         if self._closed:
             raise StoreClosed(f"agent {self.name or type(self).__name__!r} was closed; make a new one")
         if thread is not None:
             memory = asynchronous(None if isinstance(self.memory, str) else self.memory)
-            thread = await thread_of(thread, memory.namespace if memory else self.namespace, self.threads)
+            thread = await thread_of(
+                thread,
+                memory.namespace if memory else self.namespace,
+                self.threads,
+                memory.redactor if memory else None,
+            )
         return self._capability.bound(user_id=user_id, thread=thread)
 
 

@@ -13,17 +13,20 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset
 
 from retentive import checks, drafts, sync
+from retentive.agent.earlier import HistoryBounds, check_bounds
 from retentive.agent.leftovers import Leftovers
 from retentive.agent.recalling import RecallBudget
 from retentive.agent.report import Reports, RunReport
 from retentive.agent.run import MemoryRun, RunPlan
 from retentive.agent.thread_turns import thread_of
-from retentive.agent.tools import MemoryTools, ToolName
+from retentive.agent.tools import OPTIONAL, MemoryTools, ToolName
 from retentive.agent.transcript import prompt_text
 from retentive.clock import new_id
 from retentive.errors import InvalidInput
 from retentive.extraction import Extraction, Extractor, LLMExtractor
 from retentive.memory import Memory
+from retentive.memory.assembling import CONTEXT_KINDS
+from retentive.short_term import LLMSummarizer, Summarizer
 from retentive.stores.base import ThreadStore
 from retentive.threads import Thread
 from retentive.types import MemoryKind
@@ -34,7 +37,6 @@ USER_KEY: Final = "user_id"
 """The key of a run's `metadata` that says whose run it is, where the capability does not."""
 
 _MODES: Final = ("auto", "llm", "off")
-_OPTIONAL: Final[tuple[ToolName, ...]] = ("remember", "forget")
 
 
 @dataclass
@@ -63,14 +65,17 @@ class MemoryCapability(AbstractCapability[Any]):
         extractor: what finds the memories in a conversation, in mode "auto"; "model" asks the agent's own
             model once more after the run, None extracts nothing.
         background: extract behind the run; `flush()` waits for it.
-        tools: what the model may do besides: "remember", "forget".
-        kinds: recall only these; None is all.
+        tools: what the model may do besides: "remember", "forget"; "notes" for the run's working memory;
+            "episodes" for episodes, facts and procedures.
+        kinds: recall only these; None is all but working memories, which belong to their run.
         recall_hits: how many memories at most.
         recall_tokens: about how many tokens the recalled block may have.
         recall_ms: how long a recall may take. A slow embedder leaves it to the words; where even they take
             too long, the run goes on without memories.
         history_turns: how many of the thread's latest turns are sent; None is no limit.
         history_tokens: about how many tokens of them are sent.
+        history_summary: who sums up the turns before those, "model" asks the agent's own; the summary is
+            kept in the memory and sent ahead as data. None leaves them out.
         thread_wait_s: how long to wait for another run on the same thread.
 
     Raises:
@@ -93,6 +98,7 @@ class MemoryCapability(AbstractCapability[Any]):
     recall_ms: float = 1_000
     history_turns: int | None = None
     history_tokens: int | None = 32_000
+    history_summary: Summarizer | Literal["model"] | None = None
     thread_wait_s: float = 60
     _reports: Reports = field(default_factory=Reports, init=False, repr=False, compare=False)
     _run: MemoryRun | None = field(default=None, init=False, repr=False, compare=False)
@@ -101,11 +107,13 @@ class MemoryCapability(AbstractCapability[Any]):
         """Check the options."""
         if self.mode not in _MODES:
             raise InvalidInput(f"mode must be one of {', '.join(_MODES)}, not {self.mode!r}")
-        unknown = set(self.tools) - set(_OPTIONAL)
+        unknown = set(self.tools) - set(OPTIONAL)
         if unknown or isinstance(self.tools, str):
-            raise InvalidInput("tools takes a list of 'remember' and 'forget'")
-        if self.memory is None and (self.autosave or self.tools or self.mode == "llm"):
-            raise InvalidInput("pass a Memory: autosave, tools and mode='llm' need one")
+            raise InvalidInput(f"tools takes a list of {', '.join(map(repr, OPTIONAL))}")
+        sums_up = self.history_summary is not None
+        if self.memory is None and (self.autosave or self.tools or sums_up or self.mode == "llm"):
+            raise InvalidInput("pass a Memory: autosave, tools, history_summary and mode='llm' need one")
+        check_bounds(self.history_turns, self.history_tokens, sums_up=sums_up)
         drafts.check_filters(kinds=self.kinds)
         checks.check_limit("recall_hits", self.recall_hits)
         checks.check_limit("recall_tokens", self.recall_tokens, maximum=1_000_000)
@@ -149,8 +157,8 @@ class MemoryCapability(AbstractCapability[Any]):
         user_id = self.user_id if self.user_id is not None else (ctx.metadata or {}).get(USER_KEY)
         thread = await self._thread(ctx, memory)
         return MemoryRun(
-            plan=self._plan(memory, user_id, thread),
-            report=self._reports.begin(ctx.run_id or new_id()),
+            plan=self._plan(memory, user_id, thread, ctx.model),
+            report=self._reports.begin(ctx.run_id or new_id(), thread.id if thread else ctx.conversation_id),
             leftovers=self._leftovers,
             thread=thread,
             asked=prompt_text(ctx.prompt),
@@ -163,26 +171,38 @@ class MemoryCapability(AbstractCapability[Any]):
             given = ctx.conversation_id
         if given is None:
             return None
-        return await thread_of(given, memory.namespace if memory else "default", self.threads)
+        return await thread_of(
+            given,
+            memory.namespace if memory else "default",
+            self.threads,
+            memory.redactor if memory else None,
+        )
 
-    def _plan(self, memory: Memory | None, user_id: str | None, thread: Thread | None) -> RunPlan:
+    def _plan(self, memory: Memory | None, user_id: str | None, thread: Thread | None, model: Any) -> RunPlan:
         extracts = self.mode == "auto" and self.extractor is not None and memory is not None
         return RunPlan(
             memory=memory,
             user_id=user_id,
             recalls=self.mode == "auto",
+            notes=self.mode != "off",
             autosaves=self.autosave and self.mode != "off",
             extraction=self._extraction_of(memory, thread) if extracts and memory is not None else None,
             budget=RecallBudget(
                 hits=self.recall_hits,
                 tokens=self.recall_tokens,
                 ms=self.recall_ms,
-                kinds=None if self.kinds is None else tuple(MemoryKind(kind) for kind in self.kinds),
+                kinds=CONTEXT_KINDS if self.kinds is None else tuple(map(MemoryKind, self.kinds)),
             ),
-            history_turns=self.history_turns,
-            history_tokens=self.history_tokens,
+            history=HistoryBounds(
+                turns=self.history_turns, tokens=self.history_tokens, summarize=self._summarizer(model)
+            ),
             thread_wait_s=self.thread_wait_s,
         )
+
+    def _summarizer(self, model: Any) -> Summarizer | None:
+        if self.mode == "off":
+            return None
+        return LLMSummarizer(model) if self.history_summary == "model" else self.history_summary
 
     def _extraction_of(self, memory: Memory, thread: Thread | None) -> Extraction:
         extractor = LLMExtractor() if self.extractor == "model" else self.extractor
@@ -196,7 +216,7 @@ class MemoryCapability(AbstractCapability[Any]):
         if memory is None or self.mode == "off":
             return None
         looks_up = self.mode == "llm" or "forget" in self.tools  # forget wants ids
-        asked: list[ToolName] = [name for name in _OPTIONAL if name in self.tools]
+        asked: list[ToolName] = [name for name in OPTIONAL if name in self.tools]
         names: Sequence[ToolName] = ["search_memory", *asked] if looks_up else asked
         return MemoryTools(memory, self._current).toolset(names) if names else None
 

@@ -56,9 +56,10 @@ class Reports:
         self._lock = threading.Lock()
         self._reports: OrderedDict[str, RunReport] = OrderedDict()
 
-    def begin(self, run_id: str) -> RunReport:
+    def begin(self, run_id: str, conversation: str | None = None) -> RunReport:
         """A new report, kept; the oldest beyond the limit is let go of."""
-        report = RunReport(run_id=run_id, recalled=Recall((), query="", degraded={}), trace=Trace(run=run_id))
+        trace = Trace(run=run_id, conversation=conversation)
+        report = RunReport(run_id=run_id, recalled=Recall((), query="", degraded={}), trace=trace)
         with self._lock:
             self._reports[run_id] = report
             while len(self._reports) > MAX_REPORTS:

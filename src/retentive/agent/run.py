@@ -7,14 +7,16 @@ from typing import Any, Final, TypeVar
 
 from pydantic_ai.messages import ModelMessage
 
+from retentive.agent.earlier import Earlier, HistoryBounds, ahead_of, window_of
 from retentive.agent.exchange import exchange
 from retentive.agent.failures import Failure, tell_failure
 from retentive.agent.finishing import finished
 from retentive.agent.leftovers import Leftovers
 from retentive.agent.recalling import RecallBudget, recall_within, shown
 from retentive.agent.report import RunReport, RunState
+from retentive.agent.scratch import Scratch, scratch_of
 from retentive.agent.thread_turns import ThreadTurns
-from retentive.agent.transcript import answer_text, history, of_run, produced_text, storable, with_context
+from retentive.agent.transcript import answer_text, of_run, produced_text, storable, with_context
 from retentive.conversation import Conversation
 from retentive.drafts import NewMemory
 from retentive.events import traced
@@ -40,11 +42,11 @@ class RunPlan:
     memory: Memory | None
     user_id: str | None
     recalls: bool
+    notes: bool
     autosaves: bool
     extraction: Extraction | None
     budget: RecallBudget
-    history_turns: int | None
-    history_tokens: int | None
+    history: HistoryBounds
     thread_wait_s: float
 
 
@@ -60,6 +62,7 @@ class MemoryRun:
     has_history: bool = False
     live: Sequence[ModelMessage] = ()
     block: str = ""
+    scratch: Scratch | None = None
     _turns: ThreadTurns | None = None
     _ahead: list[ModelMessage] = field(default_factory=list[ModelMessage])
     _backlog: Backlog | None = None
@@ -71,10 +74,13 @@ class MemoryRun:
         Raises:
             InvalidInput, Conflict, StoreError: nothing was sent to a model.
         """
-        with traced(self.report.trace):
-            if self.plan.memory is not None:
-                Scope(self.plan.memory.namespace, self.plan.user_id)
-                await self.plan.memory.__aenter__()  # a store that cannot open ends the run here
+        memory = self.plan.memory
+        if memory is not None and self.plan.notes:
+            self.scratch = Scratch(memory, self.report, self.plan.user_id)
+        with traced(self.report.trace), scratch_of(self.scratch):
+            if memory is not None:
+                Scope(memory.namespace, self.plan.user_id)
+                await memory.__aenter__()  # a store that cannot open ends the run here
             if self.thread is None:
                 await self._begin(None)
                 yield
@@ -146,15 +152,21 @@ class MemoryRun:
         if thread is not None:
             self._turns = ThreadTurns(thread, self.report, self.plan.user_id, self.leftovers.unwritten)
             said = await self._turns.open()
-            said = said.window(self.plan.history_turns, self.plan.history_tokens)
-            self._ahead = [] if self.has_history else history(said)
-        if not self.asked.strip():
-            return
-        self._backlog = await self._begin_backlog()
-        if self._turns is not None:
-            await self._turns.ask(self.asked)
-        if self.plan.recalls and self.plan.memory is not None:
+        if self.asked.strip():
+            self._backlog = await self._begin_backlog()
+            if self._turns is not None:
+                await self._turns.ask(self.asked)
+        if thread is not None and not self.has_history and said:
+            said = await self._look_back(Earlier(thread, said))
+        if self.asked.strip() and self.plan.recalls and self.plan.memory is not None:
             await self._recall(self.plan.memory, said)
+
+    async def _look_back(self, earlier: Earlier) -> Conversation:
+        """The turns that are sent ahead. The user's own is on disk by now: a summary may ask a model."""
+        plan = self.plan
+        window = await window_of(earlier, plan.history, plan.memory, plan.user_id, self.failed)
+        self._ahead = ahead_of(window, earlier.messages())
+        return window.turns
 
     async def _recall(self, memory: Memory, said: Conversation) -> None:
         sent = {turn.seq for turn in said}
@@ -201,6 +213,8 @@ class MemoryRun:
             await self._attempt("extract", ending)
         if self.plan.autosaves and self.plan.memory is not None and self.asked.strip():
             await self._autosave(self.plan.memory, answered)
+        if self.scratch is not None:
+            await self._attempt("forget", self.scratch.end())
 
     async def _autosave(self, memory: Memory, answered: str) -> None:
         new = exchange(self.report, storable(self.asked), answered, self._source())

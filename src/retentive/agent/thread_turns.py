@@ -9,7 +9,8 @@ from retentive import sync
 from retentive.agent.report import RunReport, RunState
 from retentive.agent.transcript import storable
 from retentive.conversation import Conversation
-from retentive.errors import Conflict, ReadOnly, StoreError
+from retentive.errors import Conflict, ReadOnly, RedactionError, StoreError
+from retentive.redaction.base import Redactor
 from retentive.stores.base import ThreadStore
 from retentive.threads import Thread, open_thread
 from retentive.types import Turn
@@ -85,7 +86,7 @@ class ThreadTurns:
         """Append the user's turn; it is durable when this returns.
 
         Raises:
-            InvalidInput, StoreError: it was not appended, and the run must not begin.
+            InvalidInput, RedactionError, StoreError: it was not appended, and the run must not begin.
         """
         await self.thread.append(text, metadata=self._metadata())
 
@@ -94,7 +95,8 @@ class ThreadTurns:
 
         Raises:
             Conflict: the thread was deleted meanwhile.
-            StoreError: it cannot be written now; it is kept, and written before the thread's next run.
+            StoreError, RedactionError: it cannot be written now; it is kept, and written before the
+                thread's next run.
         """
         more: dict[str, Any] = {}
         if self._report.state is not RunState.COMPLETE:
@@ -104,7 +106,7 @@ class ThreadTurns:
         turn = {"content": storable(text), "role": "assistant", "metadata": self._metadata() | more}
         try:
             await self.thread.append_many([turn])
-        except StoreError:
+        except (StoreError, RedactionError):
             self._unwritten.keep(self.thread, turn)
             raise
 
@@ -134,8 +136,16 @@ def check_owner(thread: Thread, user_id: str | None) -> None:
             )
 
 
-async def thread_of(given: Thread | sync.Thread | str, namespace: str, store: ThreadStore | None) -> Thread:
-    """The thread itself, or the one of that id in the namespace. `store` None is the default place."""
+async def thread_of(
+    given: Thread | sync.Thread | str,
+    namespace: str,
+    store: ThreadStore | None,
+    redactor: Redactor | None = None,
+) -> Thread:
+    """The thread itself, or the one of that id in the namespace. `store` None is the default place.
+
+    One that is opened here takes out of its turns what `redactor`, the memory's, takes out of memories.
+    """
     if isinstance(given, str):
-        return await open_thread(given, namespace, store=store)
+        return await open_thread(given, namespace, store=store, redactor=redactor)
     return given.asynchronous if isinstance(given, sync.Thread) else given

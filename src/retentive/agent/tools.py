@@ -1,19 +1,25 @@
 """Tools by which the model itself looks things up and, where that is allowed, keeps and removes them."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.toolsets import FunctionToolset
 
 from retentive.agent.recalling import RecallBudget, recall_within, shown
 from retentive.agent.run import MemoryRun
+from retentive.agent.scratch import NoteTools, Scratch
+from retentive.agent.tools_episodes import EpisodeTools, Seen
 from retentive.errors import InvalidInput, RetentiveError
 from retentive.memory import Memory
 from retentive.ranking.dedupe import text_key
+from retentive.recall import Recall
 from retentive.types import MemoryKind, Origin
 
-ToolName: TypeAlias = Literal["search_memory", "remember", "forget"]
+ToolName: TypeAlias = Literal["search_memory", "remember", "forget", "notes", "episodes"]
+
+OPTIONAL: Final[tuple[ToolName, ...]] = ("remember", "forget", "notes", "episodes")
+"""What a model may do only where it was said so."""
 
 NOTHING: Final = "Nothing is recorded about that."
 MAX_LOOKED_UP: Final = 20
@@ -32,12 +38,28 @@ class MemoryTools:
 
     def toolset(self, names: Sequence[ToolName]) -> FunctionToolset[object]:
         """The named tools."""
-        functions = {
-            "search_memory": self.search_memory,
-            "remember": self.remember,
-            "forget": self.forget,
+        notes = NoteTools(self._scratch)
+        functions: dict[ToolName, list[Callable[..., Any]]] = {
+            "search_memory": [self.search_memory],
+            "remember": [self.remember],
+            "forget": [self.forget],
+            "notes": [notes.take_note, notes.read_notes],
+            "episodes": self._episodes().functions(),
         }
-        return FunctionToolset([functions[name] for name in names])
+        return FunctionToolset([function for name in names for function in functions[name]])
+
+    def _scratch(self) -> Scratch:
+        assert self._run.scratch is not None  # there in every mode that has tools
+        return self._run.scratch
+
+    def _episodes(self) -> EpisodeTools:
+        def seen(value: Seen) -> None:
+            if isinstance(value, Recall):
+                self._run.also_recalled(value)
+            else:
+                self._run.report.remembered.append(value)
+
+        return EpisodeTools(self._memory, lambda: self._run.plan.user_id, seen)
 
     async def search_memory(self, query: str, limit: int = 5) -> str:
         """Look up what was recorded about the user and earlier work.

@@ -1,10 +1,11 @@
 """Episodes, facts and procedures as tools of a model, bound to one user's scope."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from pydantic_ai.exceptions import ModelRetry
 
+from retentive.agent.recalling import shown
 from retentive.errors import InvalidInput, RetentiveError
 from retentive.memory import Memory
 from retentive.recall import Recall
@@ -14,6 +15,8 @@ NOTHING: Final = "Nothing is recorded about that."
 MAX_SHOWN: Final = 20
 SHOWN_TOKENS: Final = 1_500
 
+Seen: TypeAlias = "Recall | MemoryItem"
+
 
 def episode_tools(memory: Memory, user_id: str | None = None) -> list[Callable[..., Awaitable[str]]]:
     """Six functions for an agent's `tools`: record_episode, similar_episodes and so on, in one user's scope.
@@ -22,23 +25,38 @@ def episode_tools(memory: Memory, user_id: str | None = None) -> list[Callable[.
     What they find comes back as a delimited block of data. What cannot be used is told to the model, which
     may try again; a memory that fails is told to it as well, and does not end the run.
     """
-    tools = EpisodeTools(memory, user_id)
-    return [
-        tools.record_episode,
-        tools.similar_episodes,
-        tools.remember_fact,
-        tools.facts_about,
-        tools.remember_procedure,
-        tools.procedures_for,
-    ]
+    return EpisodeTools(memory, lambda: user_id).functions()
 
 
 class EpisodeTools:
-    """The functions, and what they are bound to."""
+    """The functions, and what they are bound to.
 
-    def __init__(self, memory: Memory, user_id: str | None) -> None:
+    Args:
+        memory: where to read and write.
+        user: gives whose scope it is at the time of a call.
+        seen: is told what was found and shown, and what was recorded.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        user: Callable[[], str | None],
+        seen: Callable[[Seen], None] = lambda _: None,
+    ) -> None:
         self._memory = memory
-        self._user_id = user_id
+        self._user = user
+        self._seen = seen
+
+    def functions(self) -> list[Callable[..., Awaitable[str]]]:
+        """All six."""
+        return [
+            self.record_episode,
+            self.similar_episodes,
+            self.remember_fact,
+            self.facts_about,
+            self.remember_procedure,
+            self.procedures_for,
+        ]
 
     async def record_episode(self, task: str, outcome: str, success: bool, steps: list[str]) -> str:
         """Record what was to be done, what came of it and by which steps, once a task is over.
@@ -49,9 +67,9 @@ class EpisodeTools:
             success: Whether it went well.
             steps: What was done, in order; may be empty.
         """
-        return await _recorded(
+        return await self._recorded(
             self._memory.record_episode(
-                task, outcome, success, steps=steps, user_id=self._user_id, origin=Origin.ASSISTANT
+                task, outcome, success, steps=steps, user_id=self._user(), origin=Origin.ASSISTANT
             )
         )
 
@@ -64,8 +82,8 @@ class EpisodeTools:
             limit: How many at most.
         """
         success = True if only_successful else None
-        return await _found(
-            self._memory.similar_episodes(task, user_id=self._user_id, success=success, limit=_bound(limit))
+        return await self._found(
+            self._memory.similar_episodes(task, user_id=self._user(), success=success, limit=_bound(limit))
         )
 
     async def remember_fact(self, content: str, subject: str | None = None) -> str:
@@ -75,9 +93,9 @@ class EpisodeTools:
             content: The fact, with names and dates instead of "he" or "yesterday".
             subject: Whom or what it is about, in a word or two.
         """
-        return await _recorded(
+        return await self._recorded(
             self._memory.remember_fact(
-                content, subject=subject, user_id=self._user_id, origin=Origin.ASSISTANT
+                content, subject=subject, user_id=self._user(), origin=Origin.ASSISTANT
             )
         )
 
@@ -88,7 +106,7 @@ class EpisodeTools:
             topic: Whom or what to look for.
             limit: How many facts at most.
         """
-        return await _found(self._memory.facts_about(topic, user_id=self._user_id, limit=_bound(limit)))
+        return await self._found(self._memory.facts_about(topic, user_id=self._user(), limit=_bound(limit)))
 
     async def remember_procedure(self, name: str, steps: list[str]) -> str:
         """Record how something is done. It takes the place of the procedure of the same name.
@@ -97,8 +115,8 @@ class EpisodeTools:
             name: What it is for, in a few words.
             steps: What to do, in order.
         """
-        return await _recorded(
-            self._memory.remember_procedure(name, steps, user_id=self._user_id, origin=Origin.ASSISTANT)
+        return await self._recorded(
+            self._memory.remember_procedure(name, steps, user_id=self._user(), origin=Origin.ASSISTANT)
         )
 
     async def procedures_for(self, task: str, limit: int = 3) -> str:
@@ -108,28 +126,28 @@ class EpisodeTools:
             task: What is to be done now.
             limit: How many procedures at most.
         """
-        return await _found(self._memory.procedures_for(task, user_id=self._user_id, limit=_bound(limit)))
+        return await self._found(self._memory.procedures_for(task, user_id=self._user(), limit=_bound(limit)))
+
+    async def _recorded(self, writing: Awaitable[MemoryItem]) -> str:
+        try:
+            item = await writing
+        except InvalidInput as error:
+            raise ModelRetry(str(error)) from error
+        except RetentiveError as error:
+            return f"It was not recorded: {error}"
+        self._seen(item)
+        return f"Recorded as {item.id}."
+
+    async def _found(self, reading: Awaitable[Recall]) -> str:
+        try:
+            recall, block = shown(await reading, lambda _: False, SHOWN_TOKENS)
+        except InvalidInput as error:
+            raise ModelRetry(str(error)) from error
+        except RetentiveError:
+            return "The memory cannot be read right now."
+        self._seen(recall)
+        return block or NOTHING
 
 
 def _bound(limit: int) -> int:
     return max(1, min(limit, MAX_SHOWN))
-
-
-async def _recorded(writing: Awaitable[MemoryItem]) -> str:
-    try:
-        item = await writing
-    except InvalidInput as error:
-        raise ModelRetry(str(error)) from error
-    except RetentiveError as error:
-        return f"It was not recorded: {error}"
-    return f"Recorded as {item.id}."
-
-
-async def _found(reading: Awaitable[Recall]) -> str:
-    try:
-        recall = await reading
-    except InvalidInput as error:
-        raise ModelRetry(str(error)) from error
-    except RetentiveError:
-        return "The memory cannot be read right now."
-    return recall.render(SHOWN_TOKENS) or NOTHING

@@ -226,3 +226,27 @@ def test_a_blocking_memory_is_taken_too() -> None:
         result = Agent(model=Strict().model, memory=memory).run_sync("Japanese?")
         assert result.recalled[0].content == "Ada speaks Japanese."
         assert memory.count() == 2
+
+
+async def test_a_block_of_an_agent_ends_the_connections_of_its_model_also_when_it_fails() -> None:
+    class Connected(FunctionModel):
+        open = 0
+
+        async def __aenter__(self) -> "Connected":
+            self.open += 1
+            return self
+
+        async def __aexit__(self, *_: object) -> None:
+            self.open -= 1
+
+    model = Connected(lambda _, __: ModelResponse(parts=[TextPart("Noted.")]))
+
+    async def fail() -> None:
+        async with Agent(model=model) as agent:
+            await agent.run("Hello.")
+            assert model.open == 1
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        await fail()
+    assert model.open == 0

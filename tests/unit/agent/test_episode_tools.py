@@ -48,14 +48,14 @@ async def test_a_model_can_use_all_six() -> None:
 
 async def test_what_is_not_there_is_told() -> None:
     async with Memory(store="memory://") as memory:
-        tools = EpisodeTools(memory, "ada")
+        tools = EpisodeTools(memory, lambda: "ada")
         assert await tools.facts_about("Ada") == await tools.similar_episodes("deploy") == NOTHING
         assert await tools.procedures_for("deploy") == NOTHING
 
 
 async def test_failed_episodes_are_found_only_when_asked_for() -> None:
     async with Memory(store="memory://") as memory:
-        tools = EpisodeTools(memory, None)
+        tools = EpisodeTools(memory, lambda: None)
         await tools.record_episode("Deploy the site", "down", False, [])
         assert await tools.similar_episodes("deploy the site") == NOTHING
         assert len(parse(await tools.similar_episodes("deploy the site", only_successful=False))) == 1
@@ -64,13 +64,13 @@ async def test_failed_episodes_are_found_only_when_asked_for() -> None:
 async def test_a_mistake_is_for_the_model_to_mend() -> None:
     async with Memory(store="memory://") as memory:
         with pytest.raises(ModelRetry, match="step"):
-            await EpisodeTools(memory, "ada").remember_procedure("Deploy", [])
+            await EpisodeTools(memory, lambda: "ada").remember_procedure("Deploy", [])
 
 
 async def test_a_memory_that_fails_does_not_end_the_run() -> None:
     memory = Memory(store="memory://")
     await memory.remember_procedure("Deploy", ["build"], user_id="ada")
-    tools = EpisodeTools(memory, "ada")
+    tools = EpisodeTools(memory, lambda: "ada")
     assert "not recorded" in await tools.remember_procedure("Deploy", ["wipe all"])  # the user's own stands
     await memory.close()
     assert "not recorded" in await tools.remember_fact("Ada likes tea.")
@@ -80,6 +80,6 @@ async def test_a_memory_that_fails_does_not_end_the_run() -> None:
 @pytest.mark.parametrize("limit", [-5, 0, 1_000_000])
 async def test_any_limit_of_a_model_is_brought_into_bounds(limit: int) -> None:
     async with Memory(store="memory://") as memory:
-        tools = EpisodeTools(memory, None)
+        tools = EpisodeTools(memory, lambda: None)
         await tools.remember_fact("Ada likes tea.")
         assert len(parse(await tools.facts_about("Ada tea", limit))) == 1

@@ -1,33 +1,45 @@
 """Threads: ordered, durable conversations. `open_thread` is the way in."""
 
+import asyncio
 import functools
 import logging
 import threading
+import time
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from retentive.checks import check_limit, check_metadata, check_text
+from retentive.checks import check_label, check_limit, check_metadata, check_text
 from retentive.clock import Clock, NewId, new_id, utc_now
 from retentive.conversation import MAX_TURNS, Conversation, check_role
 from retentive.encryption import EncryptedThreadStore, EncryptionOption, encryption_of
 from retentive.errors import Conflict, InvalidInput, ReadOnly
+from retentive.events import Event, EventType, Subscriber, Subscribers, tell, told_to_nobody
 from retentive.frozen import frozen
 from retentive.home import home as default_home
 from retentive.integrity import IntegrityOption, integrity_of, sealed_threads
 from retentive.names import check_name, file_name
+from retentive.redaction.base import Redactor, check_redactor
+from retentive.redaction.fields import redacted_said
 from retentive.stores.base import Damage, LeasesThreads, LogRead, NewTurn, ThreadStore
 from retentive.stores.jsonl_threads import JsonlThreadStore
 from retentive.stores.leases import HeldKeys, held
-from retentive.types import Turn
+from retentive.types import Scope, Turn
 
 Say: TypeAlias = "str | Turn | Mapping[str, Any]"
-"""A turn to append: its content (the user's), one to copy, or `content`, `role` and `metadata` by name."""
+"""A turn to append: its content (the user's), one to copy, or content, role, metadata and key by name."""
 
 MAX_DAMAGE: Final = 1_000
-_SAY_NAMES: Final = frozenset(["content", "role", "metadata"])
+MAX_KEY_CHARS: Final = 256
+INLINE_CHARS: Final = 20_000
+KEYED: Final = "key-"
+"""How the id of a turn begins that was appended with a key."""
+
+_SAY_NAMES: Final = frozenset(["content", "role", "metadata", "key"])
 _log = logging.getLogger("retentive.threads")
 _identity = id
 _live: "weakref.WeakValueDictionary[tuple[Path | int | str | bool | None, ...], Thread]" = (
@@ -51,6 +63,7 @@ async def open_thread(  # noqa: PLR0913 - where it is kept, and how
     store: ThreadStore | None = None,
     integrity: IntegrityOption = None,
     encryption: EncryptionOption = None,
+    redactor: Redactor | None = None,
 ) -> "Thread":
     """The thread of that name, with all turns it has so far; an unknown one is empty.
 
@@ -59,7 +72,8 @@ async def open_thread(  # noqa: PLR0913 - where it is kept, and how
     refuses appends. Nothing is made on disk before the first append.
 
     `integrity="keyed"` makes it tamper-evident, `encryption` (a key source, or an `Encryption`) keeps it
-    unreadable without the key; both as in `Memory`.
+    unreadable without the key, `redactor` takes secrets and personal data out of each turn before it is
+    kept; all as in `Memory`.
 
     Raises:
         InvalidInput: `id` or `namespace` is not a plain name, or both `home` and `store` are given.
@@ -74,13 +88,13 @@ async def open_thread(  # noqa: PLR0913 - where it is kept, and how
     place = (home or default_home()).absolute() if store is None else store
     with _live_lock:
         where = place if isinstance(place, Path) else _identity(place)
-        key = (where, namespace, id, read_only, _mark(integrity), _mark(encryption))
+        key = (where, namespace, id, read_only, _mark(integrity), _mark(encryption), _mark(redactor))
         thread = _live.get(key)
         if thread is None:
             kept_in = _guarded(
                 _store_below(place) if isinstance(place, Path) else place, integrity, encryption
             )
-            thread = _live[key] = Thread(kept_in, namespace, id, read_only=read_only)
+            thread = _live[key] = Thread(kept_in, namespace, id, read_only=read_only, redactor=redactor)
     return await thread.refresh()
 
 
@@ -111,6 +125,7 @@ class Thread:
         id: str,
         *,
         read_only: bool = False,
+        redactor: Redactor | None = None,
         clock: Clock = utc_now,
         new_id: NewId = new_id,
     ) -> None:
@@ -119,13 +134,16 @@ class Thread:
         self.namespace = namespace
         self.read_only = read_only
         self._store = store
+        self._redactor = check_redactor(redactor)
         self._clock = clock
         self._new_id = new_id
         self._lock = threading.Lock()
         self._turns: list[Turn] = []
+        self._keyed: set[str] = set()
         self._conversation: Conversation | None = None
         self._damage: dict[int, Damage] = {}
         self._redactions = 0
+        self._subscribers = Subscribers()
 
     @property
     def store(self) -> ThreadStore:
@@ -160,7 +178,12 @@ class Thread:
         return conversation[max(0, len(conversation) - check_limit("limit", limit, maximum=MAX_TURNS)) :]
 
     async def append(
-        self, content: str, role: str = "user", metadata: Mapping[str, Any] | None = None
+        self,
+        content: str,
+        role: str = "user",
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        key: str | None = None,
     ) -> "Thread":
         """This thread, with the turn at its end: on disk, and in `messages()`.
 
@@ -171,21 +194,26 @@ class Thread:
             content: what was said; some text.
             role: user, assistant, system or tool.
             metadata: a JSON object, copied.
+            key: makes a retry harmless: a turn that was appended with the same key stays the only one,
+                whoever appended it, and whatever this call would say. The turn's id follows from it.
 
         Raises:
             InvalidInput: nothing was written.
+            RedactionError: the thread's redactor failed; nothing was written.
             ReadOnly: opened `read_only`, or without the right to write; nothing was written.
             Conflict: somebody deleted or shortened the log; nothing was written, and `messages()` now gives
                 what is left.
             StoreUnavailable: disk full or the like; nothing was written.
         """
-        return await self._append([self._new_turn(content, role, metadata)])
+        return await self._append([self._new_turn(content, role, metadata, key)])
 
     async def append_many(self, turns: Iterable[Say]) -> "Thread":
         """This thread, with the turns at its end, in order: all of them or, on an error, none.
 
+        Turns whose key was used already are left out, as in `append`.
+
         Raises:
-            InvalidInput, ReadOnly, Conflict, StoreUnavailable: as `append`.
+            InvalidInput, RedactionError, ReadOnly, Conflict, StoreUnavailable: as `append`.
         """
         if isinstance(turns, (str, Mapping)):
             raise InvalidInput("append_many takes a list of turns; append takes one")
@@ -199,64 +227,127 @@ class Thread:
         Raises:
             StoreUnavailable: it cannot be read.
         """
+        started = time.perf_counter()
+        new = await self._read_on()
+        self._tell(EventType.THREAD_READ, "refresh", started, [turn.id for turn in new])
+        return self
+
+    async def _read_on(self) -> Sequence[Turn]:
+        """The turns that were not known here before."""
         known = self._last()
         if known is not None:
             read = await self._store.turns(self.namespace, self.id, known.seq - 1)
             is_same = bool(read.turns) and (read.turns[0].seq, read.turns[0].id) == (known.seq, known.id)
             if is_same and read.redactions == self._redactions:
-                self._take(read)
-                return self
+                return self._take(read)
         read = await self._store.turns(self.namespace, self.id, 0)
         with self._lock:
             is_current = (self._turns[-1] if self._turns else None) is known
             if is_current:
-                self._turns, self._conversation, self._damage = [], None, {}
+                self._turns, self._conversation, self._damage, self._keyed = [], None, {}, set()
                 self._redactions = read.redactions
         if not is_current:
-            return await self.refresh()
-        self._take(read)
-        return self
+            return await self._read_on()
+        return self._take(read)
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Have every append and refresh of this object told to `subscriber(event)`, once it has happened.
+
+        Gives a function that ends it. What a subscriber raises is logged and goes no further.
+        """
+        return self._subscribers.add(subscriber)
+
+    def _tell(self, type: EventType, verb: str, started: float, ids: Sequence[str]) -> None:
+        if told_to_nobody(self._subscribers):
+            return
+        event = Event(
+            type=type,
+            verb=verb,
+            at=self._clock(),
+            duration_ms=(time.perf_counter() - started) * 1000,
+            memory=self.namespace,
+            store=self._store.url,
+            scope=Scope(self.namespace),
+            ids=tuple(ids),
+            thread=self.id,
+        )
+        tell(event, self._subscribers)
 
     async def _append(self, turns: Sequence[NewTurn]) -> "Thread":
         if self.read_only:
             raise ReadOnly(f"thread {self.id!r} was opened read_only; open it without to append")
-        if turns:
-            known = self._last()
+        turns = await self._redacted(turns)
+        while True:
+            turns, since = self._not_there(turns)
+            if not turns:
+                return self
+            started = time.perf_counter()
             try:
-                read = await self._store.append(self.namespace, self.id, turns, known.seq if known else 0)
+                read = await self._store.append(self.namespace, self.id, turns, since)
             except Conflict:
                 await self.refresh()
                 raise
             self._take(read)
             if read.redactions != self._redactions:
                 await self.refresh()
-        return self
+            there = {turn.id for turn in read.turns}
+            written = [turn.id for turn in turns if turn.id in there]
+            self._tell(EventType.THREAD_WRITE, "append", started, written)
+            turns = [turn for turn in turns if turn.id not in there]
+
+    def _not_there(self, turns: Sequence[NewTurn]) -> tuple[list[NewTurn], int]:
+        """The turns but for those whose key was used already, and the last number known here."""
+        with self._lock:
+            used, left = set(self._keyed), list[NewTurn]()
+            for turn in turns:
+                if not turn.once or turn.id not in used:
+                    left.append(turn)
+                    used.add(turn.id)
+            return left, self._turns[-1].seq if self._turns else 0
+
+    async def _redacted(self, turns: Sequence[NewTurn]) -> Sequence[NewTurn]:
+        redactor = self._redactor
+        if redactor is None:
+            return turns
+        chars = sum(len(turn.content) for turn in turns)
+
+        def redact() -> list[NewTurn]:
+            return [_redacted(redactor, turn) for turn in turns]
+
+        return redact() if chars <= INLINE_CHARS else await asyncio.to_thread(redact)
 
     def _new_turn(
-        self, content: str, role: str = "user", metadata: Mapping[str, Any] | None = None
+        self,
+        content: str,
+        role: str = "user",
+        metadata: Mapping[str, Any] | None = None,
+        key: str | None = None,
     ) -> NewTurn:
         return NewTurn(
-            id=self._new_id(),
+            id=self._new_id() if key is None else _id_of_key(key),
             role=check_role(role),
             content=check_text("content", content),
             at=self._clock(),
             metadata=check_metadata("metadata", metadata),
+            once=key is not None,
         )
 
     def _last(self) -> Turn | None:
         with self._lock:
             return self._turns[-1] if self._turns else None
 
-    def _take(self, read: LogRead) -> None:
-        """Add what is not known yet; answers may come in any order, each without a hole before its end."""
+    def _take(self, read: LogRead) -> Sequence[Turn]:
+        """Add and give what is not known yet; answers may come in any order, without holes before an end."""
         with self._lock:
             last = self._turns[-1].seq if self._turns else 0
             new = [turn for turn in read.turns if turn.seq > last]
             if new:
                 self._turns += map(_shared, new)
+                self._keyed.update(turn.id for turn in new if turn.id.startswith(KEYED))
                 self._conversation = None
             for damage in read.damage:
                 self._take_damage(damage)
+        return new
 
     def _take_damage(self, damage: Damage) -> None:
         known = self._damage.get(damage.line)
@@ -303,6 +394,16 @@ def _said(turn: Say) -> dict[str, Any]:
     if unknown := turn.keys() - _SAY_NAMES:
         raise InvalidInput(f"a turn has no {', '.join(sorted(map(str, unknown)))}; put that into metadata")
     return dict(turn)
+
+
+def _id_of_key(key: str) -> str:
+    checked = check_label("key", key, max_chars=MAX_KEY_CHARS)
+    return KEYED + blake2b(checked.encode(), digest_size=16).hexdigest()
+
+
+def _redacted(redactor: Redactor, turn: NewTurn) -> NewTurn:
+    content, metadata = redacted_said(redactor, turn.content, turn.metadata)
+    return replace(turn, content=content, metadata=metadata)
 
 
 def _shared(turn: Turn) -> Turn:

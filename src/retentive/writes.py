@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias, TypeVar
@@ -21,6 +22,8 @@ from retentive.ranking.features import features, pack
 from retentive.ranking.filters import expired
 from retentive.ranking.near import near_memories
 from retentive.ranking.restatement import settled
+from retentive.redaction.base import Redactor
+from retentive.redaction.fields import redacted_edit, redacted_item
 from retentive.stores.base import Changes, MemoryStore, StoredMemory
 from retentive.types import MemoryItem, Scope
 
@@ -32,6 +35,7 @@ MAX_BATCH = 1_000
 MAX_TOGETHER = 64
 INLINE_ITEMS = 32
 ROWS_PER_ITEM = 2_000
+REDACTED_CHARS_PER_ITEM = 1_000
 TRIES = 5
 
 
@@ -46,7 +50,15 @@ class Remembered:
 class Writer:
     """Turns drafts into stored memories, and changes them."""
 
-    def __init__(self, store: MemoryStore, embedder: Embedder, indexes: ScopeIndexes, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: MemoryStore,
+        embedder: Embedder,
+        indexes: ScopeIndexes,
+        clock: Clock,
+        redactor: Redactor | None = None,
+    ) -> None:
+        self._redactor = redactor
         self._store = store
         self._embedder = embedder
         self._fingerprint = fingerprint(embedder)
@@ -59,7 +71,9 @@ class Writer:
     ) -> Remembered:
         """Store each draft that is not there already. All are checked before any is written."""
         now = self._clock()
-        items = await _pure(len(new), lambda: drafts.make_items(new, scope, now, lifetimes, new_id))
+        items = await self.redacted(
+            await _pure(len(new), lambda: drafts.make_items(new, scope, now, lifetimes, new_id))
+        )
         if len(items) == 1:
             kept = [await self._together.ask(scope, (items[0], new[0].key, now))]
         else:
@@ -92,7 +106,25 @@ class Writer:
         )
         stored = await self._insert(fresh, now) if fresh else dict[str, MemoryItem]()
         kept = [stored.get(item.id, item) for item in settled]
+        for item, old, key in zip(items, kept, keys, strict=True):
+            if key is not None and old.id != item.id:
+                await self._leave_key(item.scope, old.id, key)
         return await self._kept_as_long(kept, items, now)
+
+    async def _leave_key(self, scope: Scope, memory_id: str, key: str) -> None:
+        """Let a memory that was stated again be known by the key of that call, if neither is taken."""
+        refused: datetime | None = None
+        for _ in range(TRIES):
+            old = (await self._store.get(scope, [memory_id]))[0]
+            if old is None or old.key is not None or old.item.updated_at == refused:
+                return
+            refused = old.item.updated_at
+            changes = Changes(
+                scope=scope, updates=[replace(old, key=key)], unchanged={memory_id: old.item.updated_at}
+            )
+            with suppress(Conflict, NotFound):
+                await self._store.write(changes)
+                return
 
     async def _kept_as_long(
         self, kept: Sequence[MemoryItem], items: Sequence[MemoryItem], now: datetime
@@ -120,6 +152,17 @@ class Writer:
             return await self._change(scope, memory_id, edit, now)
         except NotFound:
             return None
+
+    async def redacted(self, items: Sequence[MemoryItem]) -> Sequence[MemoryItem]:
+        """The memories as they may be kept.
+
+        Raises:
+            RedactionError: the redactor failed.
+        """
+        if self._redactor is None:
+            return items
+        size = len(items) + sum(len(item.content) for item in items) // REDACTED_CHARS_PER_ITEM
+        return await _pure(size, lambda: [redacted_item(self._redactor, item) for item in items])
 
     async def embed(self, items: Sequence[MemoryItem]) -> Vectors:
         """A vector each, of unit length or all zeros; rows of no numbers if the embedder is unavailable.
@@ -227,6 +270,7 @@ class Writer:
 
     async def edited(self, old: StoredMemory, edit: Mapping[str, object]) -> StoredMemory:
         """The memory with the fields replaced, and what is derived from them made anew."""
+        edit = redacted_edit(self._redactor, edit, old.item)
         moment = max(self._clock(), old.item.updated_at + timedelta(microseconds=1))
         item = replace(old.item, **edit, updated_at=moment)  # pyright: ignore[reportArgumentType]
         if not {"valid_from", "valid_until"}.isdisjoint(edit):

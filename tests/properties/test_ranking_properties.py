@@ -286,6 +286,12 @@ class Recipe:
                 total += 0.3 * min(self.idf(one), self.idf(other)) / min(apart)
         return total
 
+    def stuffed(self, i: int, terms: list[tuple[str, str]]) -> float:  # ours: repeats of the question's words
+        wanted = {stem for stem, _ in terms}
+        repeats = sum(max(0, self.stems[i].count(stem) - 1) for stem in wanted)
+        share = repeats / max(1, len(self.stems[i]))
+        return min(1.0, max(0.0, (repeats - 6) / 4)) * min(1.0, max(0.0, (share - 0.15) / 0.03))
+
     def priors(self, i: int, text: str) -> float:  # steps 6, 13, 14, 15
         item = self.stored[i].item
         if not self.is_turn(i):
@@ -349,10 +355,14 @@ class Recipe:
             lexical = self.lexical(i, terms if self.is_turn(i) else with_names)
             if lexical <= 0 and dot(one.vector, asked) <= 0.1 and cosines[i] <= 0.1:
                 continue
-            score = lexical + self.pairs(i, terms) + self.priors(i, text) + 6.0 * self.dates(i, tail)
+            pairs, meant = self.pairs(i, terms), 0.0
             if i in rated:  # step 11; ours: damped where memories are few or the spread is tiny
                 damped = len(rated) / (len(rated) + 2) / max(spread, 0.02)
-                score += 0.8 * (cosines[i] - mean) * damped
+                meant = 0.8 * (cosines[i] - mean) * damped
+            score = lexical + pairs + meant + self.priors(i, text) + 6.0 * self.dates(i, tail)
+            score -= self.stuffed(i, terms if self.is_turn(i) else with_names) * (
+                lexical + pairs + max(0.0, meant) + 1.0
+            )
             age_s = max(0.0, (NOW - self.happened(i)).total_seconds())
             score += 0.5 * (2 * one.item.importance - 1) + 0.5 * 2 ** (-age_s / (30 * 86_400))
             found[one.item.id] = score

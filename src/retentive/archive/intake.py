@@ -14,6 +14,8 @@ from retentive.clock import Clock
 from retentive.embedders.base import Embedder, embed_checked, fingerprint, unit
 from retentive.errors import Conflict
 from retentive.ranking.features import features, pack
+from retentive.redaction.base import Redactor
+from retentive.redaction.fields import redacted_item
 from retentive.stores.base import Changes, MemoryStore, StoredMemory
 from retentive.types import MemoryItem, Scope
 
@@ -29,14 +31,16 @@ class Intake:
     clock: Clock
     tally: Tally
     dry_run: bool = False
+    redactor: Redactor | None = None
 
     async def take(self, scope: Scope, lines: Sequence[MemoryLine]) -> list[MemoryItem]:
         """Store what the scope does not have, in one change; give what was stored.
 
         Raises:
-            EmbedderError, StoreError: nothing of these lines was written.
+            RedactionError, EmbedderError, StoreError: nothing of these lines was written.
         """
         now = self.clock()
+        lines = await asyncio.to_thread(lambda: [_redacted(self.redactor, line) for line in lines])
         fresh = await self._unknown(scope, self._alone(self._living(lines, now)))
         if self.dry_run or not fresh:
             self.tally.imported += len(fresh)
@@ -155,6 +159,12 @@ class Intake:
             self.tally.present += 1
         else:
             self.tally.refuse(place, f"memory {holder.item.id!r} has its key, and says something else")
+
+
+def _redacted(redactor: Redactor | None, line: MemoryLine) -> MemoryLine:
+    """The line as it may be kept; a vector of what was taken out is none."""
+    item = redacted_item(redactor, line.item)
+    return line if item is line.item else replace(line, item=item, vector=None)
 
 
 def _stored(line: MemoryLine, vector: bytes | None, mark: str) -> StoredMemory:

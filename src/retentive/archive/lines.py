@@ -17,10 +17,11 @@ from retentive.stores.base import StoredMemory
 from retentive.types import MemoryItem, Scope, Turn
 
 MAX_ID_CHARS = 128
+MAX_SOURCES = 1_000
 _HERE = "here"  # a namespace to read an item with; an archive's lines name none
 _BESIDE = frozenset(["key", "vector"])
 _NOT_HERE = frozenset(["namespace"])
-_MAY_BE_EMPTY = frozenset(["tags", "metadata", "source"])
+_MAY_BE_EMPTY = frozenset(["tags", "metadata", "source", "merged_from"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +113,7 @@ def check_turn(turn: Turn) -> Turn:
 
 
 def _item(fields: Mapping[str, Any]) -> MemoryItem:
-    for name, kind in (("source", dict), ("metadata", dict), ("tags", list)):
+    for name, kind in (("source", dict), ("metadata", dict), ("tags", list), ("merged_from", list)):
         if not isinstance(fields.get(name, kind()), kind):
             raise InvalidInput(f"{name} is {fields[name]!r}")
     try:
@@ -126,6 +127,10 @@ def _checked(item: MemoryItem) -> MemoryItem:
         label = getattr(item, name)
         if label is not None or name == "id":
             checks.check_label(name, label, max_chars=drafts.MAX_LABEL_CHARS)
+    if len(item.merged_from) > MAX_SOURCES:
+        raise InvalidInput(f"merged_from has {len(item.merged_from)} ids; the limit is {MAX_SOURCES}")
+    for source in item.merged_from:
+        checks.check_label("merged_from", source, max_chars=drafts.MAX_LABEL_CHARS)
     if len(item.id) > MAX_ID_CHARS:
         raise InvalidInput(f"id has {len(item.id)} characters; the limit is {MAX_ID_CHARS}")
     drafts.check_validity(item)

@@ -1,11 +1,14 @@
 """Takes turns into a thread store: what is there stays, what is missing at the end is added."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from retentive.archive.report import Tally
 from retentive.errors import Conflict
+from retentive.redaction.base import Redactor
+from retentive.redaction.fields import redacted_said
 from retentive.stores.base import NewTurn, ThreadStore
 from retentive.types import Turn
 
@@ -22,6 +25,7 @@ class ThreadIntake:
     namespace: str
     tally: Tally
     dry_run: bool = False
+    redactor: Redactor | None = None
 
     async def take(self, place: str, thread: str, turns: Sequence[Turn]) -> None:
         """Have the thread hold these turns with these numbers, unless it holds others in their place.
@@ -30,8 +34,10 @@ class ThreadIntake:
         where they come from, is filled with a note of that, so that the others keep theirs.
 
         Raises:
+            RedactionError: nothing of the thread was kept.
             StoreError: the turns before this batch of `BATCH` were kept.
         """
+        turns = await asyncio.to_thread(_redacted, self.redactor, turns)
         if reason := _unusable(turns):
             self.tally.refuse(place, f"thread {thread!r}: {reason}")
             return
@@ -59,6 +65,17 @@ class ThreadIntake:
             read = await self.store.append(self.namespace, thread, batch, last + start)
             if len(read.turns) != len(batch):
                 raise Conflict(f"thread {thread!r} is being written by others; import it when they are done")
+
+
+def _redacted(redactor: Redactor | None, turns: Sequence[Turn]) -> Sequence[Turn]:
+    """The turns as they may be kept."""
+    if redactor is None:
+        return turns
+    said = [redacted_said(redactor, turn.content, turn.metadata) for turn in turns]
+    return [
+        replace(turn, content=content, metadata=metadata)
+        for turn, (content, metadata) in zip(turns, said, strict=True)
+    ]
 
 
 def _unusable(turns: Sequence[Turn]) -> str | None:

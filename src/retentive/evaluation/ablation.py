@@ -29,6 +29,7 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
     "importance": {"importance": 0.0},
     "recency": {"recency": 0.0},
     "newer wording": {"newer": 0.0},
+    "stuffing": {"stuffed": 0.0},
 }
 
 

@@ -10,6 +10,7 @@ from retentive.extraction import notes
 from retentive.extraction.backlog import Backlog
 from retentive.extraction.logbook import Logbook
 from retentive.extraction.notes import Exchange
+from retentive.redaction.fields import redacted_text
 from retentive.tokens import truncate
 from retentive.types import Scope
 
@@ -20,7 +21,7 @@ TRIES = 5
 async def begin(book: Logbook, run_id: str, text: str, user_id: str | None) -> Backlog:
     """See `Extraction.begin_exchange`."""
     checks.check_label("run_id", run_id, max_chars=MAX_RUN_ID_CHARS)
-    said = truncate(checks.check_text("text", text), book.limits.exchange_chars)
+    said = _said(book, text)
     new = Exchange(run_id=run_id, at=book.parts.clock(), user=said, is_open=True)
     await _make_room(book, user_id, notes.EXCHANGES, notes.exchange)
     await _make_room(book, user_id, notes.DEAD_EXCHANGES, lambda name, kept: notes.dead_letter(name, kept)[0])
@@ -32,7 +33,7 @@ async def end(book: Logbook, backlog: Backlog, text: str, recalled: Sequence[str
     """See `Extraction.end_exchange`."""
     if backlog.run_id is None:
         raise InvalidInput("end_exchange takes what begin_exchange gave; a thread's turns are appended")
-    said = truncate(checks.check_text("text", text), book.limits.exchange_chars) if text else ""
+    said = _said(book, text) if text else ""
     for _ in range(TRIES):
         kept = await book.kept(backlog.note, backlog.user_id)
         if kept is None and not said:
@@ -46,6 +47,12 @@ async def end(book: Logbook, backlog: Backlog, text: str, recalled: Sequence[str
         if await book.change(backlog.user_id, backlog.note, kept, notes.encode(ended)):
             return
     raise Conflict(f"others kept changing the exchange of run {backlog.run_id!r}; try again")
+
+
+def _said(book: Logbook, text: str) -> str:
+    """The text as it may wait: redacted first, so that no cut leaves half of what was to be taken out."""
+    left = redacted_text(book.parts.memory.redactor, checks.check_text("text", text))
+    return truncate(left, book.limits.exchange_chars)
 
 
 async def _make_room(

@@ -1,5 +1,6 @@
 """What waits, as the notes of a Memory and the logs of threads tell it."""
 
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -100,7 +101,10 @@ class Logbook:
         return replace(mark, seq=0, turn=None), await self._turns(mark.namespace, mark.thread, 0)
 
     async def _turns(self, namespace: str, thread: str, since: int) -> Sequence[Turn]:
-        return (await self.threads.turns(namespace, thread, since)).turns
+        started = time.perf_counter()
+        turns = (await self.threads.turns(namespace, thread, since)).turns
+        self.parts.tell_thread_read(self.threads.url, (namespace, thread), started, turns)
+        return turns
 
 
 def _told(place: Backlog, count: int, tries: Tries) -> Backlog:

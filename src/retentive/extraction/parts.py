@@ -1,11 +1,13 @@
 """What extraction needs of a Memory beyond its verbs."""
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from retentive.clock import Clock
-from retentive.events import Event, EventType
+from retentive.events import Event, EventType, tell, told_to_nobody
 from retentive.memory import Memory
-from retentive.types import Scope
+from retentive.types import Scope, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +22,8 @@ class Parts:
         return self.memory._clock  # pyright: ignore[reportPrivateUsage]
 
     def tell_failure(self, scope: Scope, why: str) -> None:
-        """Tell the Memory's subscribers that an extraction failed."""
-        self.memory._subscribers.tell(  # pyright: ignore[reportPrivateUsage]
+        """Tell the run, if any, and the Memory's subscribers that an extraction failed."""
+        tell(
             Event(
                 type=EventType.EXTRACTION_FAILED,
                 verb="extract",
@@ -31,5 +33,30 @@ class Parts:
                 store=self.memory._store.url,  # pyright: ignore[reportPrivateUsage]
                 scope=scope,
                 degraded={"extraction": why},
-            )
+                error=why,
+            ),
+            self.memory._subscribers,  # pyright: ignore[reportPrivateUsage]
+        )
+
+    def tell_thread_read(
+        self, store: str, place: tuple[str, str], started: float, turns: Sequence[Turn]
+    ) -> None:
+        """Tell the run, if any, and the Memory's subscribers that turns of a thread were read."""
+        subscribers = self.memory._subscribers  # pyright: ignore[reportPrivateUsage]
+        if told_to_nobody(subscribers):
+            return
+        namespace, thread = place
+        tell(
+            Event(
+                type=EventType.THREAD_READ,
+                verb="extract",
+                at=self.clock(),
+                duration_ms=(time.perf_counter() - started) * 1000,
+                memory=namespace,
+                store=store,
+                scope=Scope(namespace),
+                ids=tuple(turn.id for turn in turns),
+                thread=thread,
+            ),
+            subscribers,
         )

@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeAlias
@@ -20,6 +21,8 @@ class _Asked:
     backlog: Backlog
     model: object | None
     recalled: tuple[str, ...]
+    context: Context
+    """Where it was asked for: its events belong to that run, whichever run began the work."""
 
 
 class ExtractionQueue:
@@ -53,7 +56,7 @@ class ExtractionQueue:
         if earlier is None and len(self._waiting) >= self.most:
             return False
         ids = dict.fromkeys((*(earlier.recalled if earlier else ()), *recalled))
-        self._waiting[name] = _Asked(backlog, model, tuple(ids))
+        self._waiting[name] = _Asked(backlog, model, tuple(ids), copy_context())
         if self._task is None or self._task.done():
             self._done = asyncio.Event()
             self._task = asyncio.get_running_loop().create_task(self._work(), name="retentive-extraction")
@@ -83,7 +86,7 @@ class ExtractionQueue:
         try:
             while self._waiting:
                 _, asked = self._waiting.popitem(last=False)
-                await self._extract(asked)
+                await asyncio.get_running_loop().create_task(self._extract(asked), context=asked.context)
         finally:
             self._waiting.clear()
             self._done.set()

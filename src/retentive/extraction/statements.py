@@ -134,12 +134,14 @@ def _decided(
     statement: Statement, origin: Origin, known: Sequence[MemoryItem], taken: Collection[str]
 ) -> Statement:
     """The statement with a decision that holds: the extractor's word where it may have it."""
-    same = next((old for old in known if same_fact(old.content, statement.content)), None)
+    trusted = [old for old in known if trust(old.origin) >= trust(origin)]
+    same = next((old for old in trusted if same_fact(old.content, statement.content)), None)
     if same is not None:
         return replace(statement, decision=Decision.RESTATES, target=same.id)
     target = next((old for old in known if old.id == statement.target), None)
     if target is not None:
-        if statement.decision == Decision.RESTATES and not adds_fact(statement.content, target.content):
+        restates = statement.decision == Decision.RESTATES and target in trusted
+        if restates and not adds_fact(statement.content, target.content):
             return replace(statement, decision=Decision.RESTATES)
         may = trust(origin) >= trust(target.origin) and target.id not in taken
         if statement.decision == Decision.SUPERSEDES and may:

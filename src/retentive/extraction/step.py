@@ -10,6 +10,7 @@ from retentive.errors import (
     ExtractionError,
     InvalidInput,
     ModelUnavailable,
+    RedactionError,
     RetentiveError,
     StoreClosed,
     StoreError,
@@ -101,8 +102,8 @@ class Step:
             return await self._write(window, settled)
         except Conflict:
             return None
-        except (ExtractionError, EmbedderError) as error:
-            outage = isinstance(error, (ModelUnavailable, EmbedderError))
+        except (ExtractionError, EmbedderError, RedactionError) as error:
+            outage = isinstance(error, (ModelUnavailable, EmbedderError, RedactionError))
             return await self._failed(window, Failure(error=str(error), outage=outage))
         except (StoreClosed, InvalidInput):
             raise

@@ -52,6 +52,17 @@ def why_different(a: str, b: str) -> str | None:
     return None if facts is None else _reason(*facts)
 
 
+def fact_key(content: str) -> bytes:
+    """Return 16 bytes, equal for texts that may be the same fact: only those are worth asking `same_fact`.
+
+    So a whole scope is searched for duplicates in one pass, without comparing pairs. Texts that are one
+    statement in capitals throughout may have different keys.
+    """
+    text = clean(content)
+    facts = [keyed(text)] if len(text) > LONGEST_COMPARED else _facts(text, fold_case(text))
+    return blake2b("\0".join(facts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
 def _compared(a: str, b: str) -> tuple[list[str], list[str]] | None:
     """Return the facts of both texts where they differ, else None."""
     text_a, text_b = clean(a), clean(b)

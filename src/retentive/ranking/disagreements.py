@@ -21,12 +21,20 @@ def linked_pairs(view: IndexView, now: datetime) -> list[tuple[str, str]]:
     Two are held together through others as well, be these superseded: what is said a third time is linked to
     one of the two before.
     """
-    living = passing(view, Filters(), now)
     pairs: list[tuple[str, str]] = []
-    for rows in _groups(view.older.tolist()):
-        newest = sorted((view.ids[row] for row in rows if living[row]), reverse=True)
-        pairs += combinations(newest[:MAX_WORDINGS], 2)
+    for newest in linked_groups(view, now):
+        pairs += combinations(newest, 2)
     return sorted(pairs, reverse=True)
+
+
+def linked_groups(view: IndexView, now: datetime) -> list[list[str]]:
+    """The ids of living memories that links of `near` hold together: groups of two or more, newest first."""
+    living = passing(view, Filters(), now)
+    groups = (
+        sorted((view.ids[row] for row in rows if living[row]), reverse=True)[:MAX_WORDINGS]
+        for rows in _groups(view.older.tolist())
+    )
+    return sorted((group for group in groups if len(group) > 1), reverse=True)
 
 
 def differing(pairs: Iterable[tuple[str, str]], items: Mapping[str, MemoryItem]) -> list[Disagreement]:

@@ -37,7 +37,13 @@ class RankingProfile:
         dates: What a memory gains that happened on a date named in the question.
         importance: Weight of importance, from -1 (importance 0) to 1 (importance 1).
         recency: Weight of recency: 1 now, half after `half_life_s`, and so on.
-        newer: Two wordings that differ in a fact, with scores that lie this near, come newest first.
+        fading: How far importance fades when a memory is not used, from 0 (never) to 1 (to nothing). Reasons
+            and source are told in `ranking.priors.retained`.
+        fading_half_life_s: How long it takes to lose half of it; with each use that much longer.
+        newer: Two wordings that differ in a fact, with scores that lie this near, come newest first; the one
+            of the more trusted origin comes before a newer one that is trusted less.
+        stuffed: How much of what its words and its vector earned a text loses that repeats the words of the
+            question over and over (see `ranking.stuffing`); 1 is all of it.
     """
 
     name: str
@@ -70,7 +76,10 @@ class RankingProfile:
     importance: float = 0.5
     recency: float = 0.5
     half_life_s: float = 30 * DAY_S
+    fading: float = 0.0
+    fading_half_life_s: float = 90 * DAY_S
     newer: float = 2.0
+    stuffed: float = 1.0
 
 
 CONVERSATION = RankingProfile(name="conversation/2")
@@ -106,6 +115,16 @@ class Profiles:
         """The same without importance, recency and the order of wordings: what the plain look-up uses."""
         return Profiles(turns=_relevance_only(self.turns), others=_relevance_only(self.others))
 
+    def with_fading(self, share: float = 1.0, half_life_s: float = 90 * DAY_S) -> "Profiles":
+        """The same with importance that fades (see `RankingProfile.fading`), which their names tell."""
+        fading = _with_fading(self.turns, share, half_life_s), _with_fading(self.others, share, half_life_s)
+        return Profiles(turns=fading[0], others=fading[1])
+
+    @property
+    def fades(self) -> bool:
+        """Whether how often a memory was used matters to the score."""
+        return any(each.fading and each.importance for each in (self.turns, self.others))
+
     def with_cosine(self, weight: float) -> "Profiles":
         """The same with this `cosine` in both, which their names tell."""
         return Profiles(turns=_with_cosine(self.turns, weight), others=_with_cosine(self.others, weight))
@@ -113,6 +132,11 @@ class Profiles:
 
 def _with_cosine(profile: RankingProfile, weight: float) -> RankingProfile:
     return replace(profile, cosine=weight, name=f"{profile.name} cosine {weight:g}")
+
+
+def _with_fading(profile: RankingProfile, share: float, half_life_s: float) -> RankingProfile:
+    name = f"{profile.name} fading {share:g}"
+    return replace(profile, fading=share, fading_half_life_s=half_life_s, name=name)
 
 
 def _relevance_only(profile: RankingProfile) -> RankingProfile:

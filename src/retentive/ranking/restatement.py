@@ -6,7 +6,7 @@ from dataclasses import replace
 from retentive.ranking.dedupe import LONGEST_COMPARED, same_fact
 from retentive.ranking.near import Near
 from retentive.text import surfaces
-from retentive.trust import may_replace
+from retentive.trust import may_replace, trust
 from retentive.types import MemoryItem
 
 
@@ -14,6 +14,8 @@ def settled(
     items: Sequence[MemoryItem], near: Sequence[Sequence[Near]], old: Mapping[str, MemoryItem]
 ) -> list[MemoryItem]:
     """For each item the memory that states the same, or itself, linked to the nearest older wording.
+
+    Of several wordings it is the one trusted most: recall puts what is trusted less behind it.
 
     `near` holds what is close to each item, nearest first; `old` the stored ones of those by id (one that is
     missing was forgotten meanwhile). Two that hold for different times never state the same. Nor does a
@@ -30,8 +32,10 @@ def _settle(item: MemoryItem, candidates: Sequence[MemoryItem]) -> MemoryItem:
     for other in candidates:
         if _same_time(item, other) and may_replace(other, item) and same_fact(item.content, other.content):
             return other
-    older = next((other for other in candidates if alike(item.content, other.content)), None)
-    return item if older is None else replace(item, near=older.id)
+    older = [other for other in candidates if alike(item.content, other.content)]
+    if not older:
+        return item
+    return replace(item, near=max(older, key=lambda other: trust(other.origin)).id)
 
 
 def _same_time(item: MemoryItem, other: MemoryItem) -> bool:

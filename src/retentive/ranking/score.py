@@ -9,14 +9,17 @@ from numpy.typing import NDArray
 
 from retentive.ranking import priors
 from retentive.ranking.dates import nearness
-from retentive.ranking.features import microseconds
+from retentive.ranking.features import ORIGINS, microseconds
 from retentive.ranking.filters import passing
 from retentive.ranking.lexical import occurrences, pairs_leg, per_row, terms, words_leg
 from retentive.ranking.products import cosine
 from retentive.ranking.profiles import Profiles
 from retentive.ranking.question import Question
+from retentive.ranking.retention import Uses
+from retentive.ranking.stuffing import stuffed
 from retentive.ranking.view import Floats, IndexView, Mask
 from retentive.ranking.window import NEXT, NEXT_BUT_ONE, Neighbourhood, share
+from retentive.trust import trust
 from retentive.types import Filters
 
 STEP = 2.0**-22
@@ -27,13 +30,16 @@ _FEW = 2
 _ROUNDING = 1e-3
 _MAX_WORDINGS = 8
 _WORDING_GAP = 0.01
+_EARNED = ("words", "cosine", "pairs")
+_TRUST = np.array([trust(origin) for origin in ORIGINS])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """Which part of the ranking is asked for: `limit` from `offset` on of what passes the filters at `now`.
 
-    Memories that score less than `min_score` are left out first; None leaves out none.
+    Memories that score less than `min_score` are left out first; None leaves out none. `uses` says how often
+    memories were used and when last, for profiles in which importance fades.
     """
 
     now: datetime
@@ -41,6 +47,7 @@ class Wanted:
     limit: int = 10
     offset: int = 0
     min_score: float | None = None
+    uses: Uses = field(default_factory=dict[str, tuple[int, int]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,7 @@ def rank(view: IndexView, question: Question, profiles: Profiles, wanted: Wanted
     """
     if not view.live or wanted.limit <= 0:
         return []
-    legs = _Legs(view, question, profiles, wanted.now)
+    legs = _Legs(view, question, profiles, wanted)
     rows = np.flatnonzero(legs.found & passing(view, wanted.filters, wanted.now))
     exact = legs.exact(_best(legs.total, rows, wanted.offset + wanted.limit))
     order = exact.order(view.ids)
@@ -116,7 +123,7 @@ def _window(view: IndexView) -> tuple[Neighbourhood, Floats]:
 class _Legs:
     """The parts of every row's score, and their sum."""
 
-    def __init__(self, view: IndexView, question: Question, profiles: Profiles, now: datetime) -> None:
+    def __init__(self, view: IndexView, question: Question, profiles: Profiles, wanted: Wanted) -> None:
         self._view, self._profiles = view, profiles
         self.parts: dict[str, Floats] = {}
         self.total = np.zeros(view.size, dtype=np.float32)
@@ -129,6 +136,8 @@ class _Legs:
         distance = max(profiles.turns.pair_distance, profiles.others.pair_distance)
         if len(asked) > 1 and np.any(self._weight("pairs")):
             self._add("pairs", pairs_leg(view, asked, found, distance), "pairs")
+        if len(found.terms):
+            self._take_from_stuffed(stuffed(view, asked, found))
         self._add("manner", priors.manner(view, profiles), None)
         self._add("told", priors.told(view, profiles), "told")
         self._add("when", priors.answers_when(view, question), "when")
@@ -137,7 +146,7 @@ class _Legs:
         if question.dates and np.any(self._weight("dates")):
             days, day_of = view.days
             self._add("dates", nearness(question.dates, days)[day_of], "dates")
-        self._add_static(microseconds(now))
+        self._add_static(microseconds(wanted.now), wanted.uses)
         self._put_newer_first()
 
     def exact(self, rows: NDArray[np.intp]) -> _Exact:
@@ -193,22 +202,37 @@ class _Legs:
         cosines *= scale
         return cosines if np.all(windowed) else np.where(windowed > 0, cosines, own)
 
-    def _add_static(self, now: int) -> None:
-        """Add importance and recency."""
+    def _take_from_stuffed(self, how_much: Floats | None) -> None:
+        """Take back what words and vector earned a stuffed text, and one point more: others go before it."""
+        if how_much is None:
+            return
+        earned = sum(np.maximum(self.parts[name], 0.0) for name in _EARNED if name in self.parts)
+        self._add("stuffed", -how_much * (earned + np.float32(1.0)), "stuffed")
+
+    def _add_static(self, now: int, uses: Uses) -> None:
+        """Add importance, what it has lost by fading, and recency."""
         view = self._view
         if np.any(self._weight("importance")):
             self._add("importance", (2.0 * view.column("importance") - 1.0).astype(np.float32), "importance")
+        fading = self._weight("importance") * self._weight("fading")
+        if np.any(fading):
+            kept = priors.retained(view, now, uses, self._weight("fading_half_life_s"))
+            lost = 2.0 * fading * view.column("importance") * (1.0 - kept)
+            self._add("fading", -lost.astype(np.float32), None)
         if np.any(self._weight("recency")):
             half_life = self._weight("half_life_s") * np.float32(1e6)
             age = np.maximum(now - view.happened, 0).astype(np.float32)
             self._add("recency", np.exp2(-age / half_life).astype(np.float32), "recency")
 
     def _put_newer_first(self) -> None:
-        """Put an older wording just behind the newer one that differs in a fact, if their scores are near."""
+        """Put an older wording just behind the newer one that differs in a fact, if their scores are near.
+
+        A newer one that is trusted less goes behind the older one instead.
+        """
         width = self._weight("newer")
         if not len(self._view.older) or not np.any(width):
             return
-        newer, older = self._view.older.T
+        newer, older = self._by_trust(*self._view.older.T)
         both = self.found[newer] & self.found[older]
         newer, older = newer[both], older[both]
         near = np.broadcast_to(width, self.total.shape)[older]
@@ -219,3 +243,11 @@ class _Legs:
                 break
             np.minimum.at(total, older[behind], total[newer[behind]] - np.float32(_WORDING_GAP))
         self._add("newer", total - self.total, None)
+
+    def _by_trust(
+        self, newer: NDArray[np.intp], older: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Of each pair the one to come first, and the other."""
+        trusted = _TRUST[self._view.column("origin")]
+        keep = trusted[newer] >= trusted[older]
+        return np.where(keep, newer, older), np.where(keep, older, newer)

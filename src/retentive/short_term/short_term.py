@@ -7,13 +7,14 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from retentive.checks import check_limit
+from retentive.context.sources import Talk
 from retentive.conversation import MAX_TURNS, TOKENS_PER_TURN, Conversation
 from retentive.errors import Conflict, InvalidInput, RetentiveError
 from retentive.gathering import Turns
 from retentive.life.batch import Batch
 from retentive.memory import Memory
+from retentive.redaction.fields import redacted_text
 from retentive.short_term.summarizing import Summarizer, from_note, note_name, to_note
-from retentive.threads import Thread
 from retentive.tokens import TokenCounter, estimate_tokens, truncate_to_tokens
 from retentive.window import Summary, Window, cut
 
@@ -27,7 +28,7 @@ TRIES: Final = 5
 KEPT_SHARE: Final = 2
 """What stays of a full window when the rest is summarised: a half, so that a model is asked now and then."""
 _log = logging.getLogger(__name__)
-_in_turn: "WeakKeyDictionary[Thread, Turns]" = WeakKeyDictionary()
+_in_turn: "WeakKeyDictionary[Talk, Turns]" = WeakKeyDictionary()
 
 
 class ShortTermMemory:
@@ -61,7 +62,7 @@ class ShortTermMemory:
 
     def __init__(  # noqa: PLR0913 - the bounds, and what makes a summary
         self,
-        thread: Thread,
+        thread: Talk,
         *,
         max_turns: int | None = None,
         max_tokens: int | None = None,
@@ -143,6 +144,7 @@ class ShortTermMemory:
         text = await asyncio.wait_for(summarize(before, batch), self._patience_s)
         if isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             text = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode().strip()
+            text = redacted_text(self._memory.redactor if self._memory is not None else None, text)
             text = truncate_to_tokens(text, self._summary_tokens(), self._count)
         if not text:
             raise RetentiveError("the summarizer gave no text")

@@ -147,6 +147,15 @@ def test_what_is_known_already_is_restated_whatever_the_extractor_says() -> None
         assert (found.new, found.restated) == ((), ("a",))
 
 
+@pytest.mark.parametrize("claimed", [None, "a"])
+def test_what_a_less_trusted_one_said_does_not_swallow_the_users_word(claimed: str | None) -> None:
+    known = [item("a", "The user lives in Oslo.", Origin.TOOL)]
+    statement = Statement(content="The user lives in Oslo.", turns=(5,), decision="restates", target=claimed)
+    found = settled(statement, known=known)
+    assert [(draft.content, draft.origin) for draft in found.new] == [(statement.content, Origin.USER)]
+    assert found.restated == ()
+
+
 def test_a_paraphrase_is_restated_on_the_extractors_word() -> None:
     found = settled(
         Statement(content="Mail is what the user likes best.", turns=(5,), decision="restates", target="a"),

@@ -10,7 +10,7 @@ from retentive.errors import InvalidInput, StoreCorrupt
 from retentive.extraction import ExtractionLimits, notes
 from retentive.extraction.backlog import exchange_window, letter_window, readable, thread_windows
 from retentive.extraction.notes import DeadLetter, Exchange, Failure, Tries, Watermark
-from retentive.types import Turn
+from retentive.types import REDACTED, Turn
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 MARK = Watermark(namespace="n", thread="t", seq=2, turn="id2")
@@ -57,7 +57,7 @@ def test_the_systems_redacted_and_other_users_turns_are_passed_over() -> None:
         turn(4, role="system"),
         turn(5, user_id="ada"),
         turn(6, user_id="bob"),
-        turn(7, redacted=True),
+        turn(7, REDACTED, redacted_at="2026-03-08T12:00:00.000000Z"),
         turn(8, user_id=None),
     ]
     assert seqs(readable(turns, "ada")) == [3, 5]

@@ -186,19 +186,19 @@ def test_marks_are_bounded(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.getbasetemp()
     marks = Marks()
     for n in range(MAX_LOGS_MARKED + 50):
-        marks.add(folder / str(n), [Mark(offset=1, seq=1, line=1, length=1)])
+        marks.add(folder / str(n), [Mark(offset=1, seq=1, line=1, length=1)], 0)
     assert len(marks) == MAX_LOGS_MARKED
-    assert marks.latest(folder / "0", 5) == [START]
+    assert marks.latest(folder / "0", 5, 0) == [START]
     last = folder / str(MAX_LOGS_MARKED)
-    assert [mark.seq for mark in marks.latest(last, 5)] == [1, 0]
-    assert marks.latest(last, 0) == [START]
+    assert [mark.seq for mark in marks.latest(last, 5, 0)] == [1, 0]
+    assert marks.latest(last, 0, 0) == [START]
 
 
 def test_the_two_latest_marks_that_skip_nothing_are_given_later_first(tmp_path: Path) -> None:
     marks = Marks()
     for seq in (1, 3, 4, 7):
-        marks.add(tmp_path, [Mark(offset=seq, seq=seq)])
-    assert [mark.seq for mark in marks.latest(tmp_path, 6)] == [4, 3]
+        marks.add(tmp_path, [Mark(offset=seq, seq=seq)], 0)
+    assert [mark.seq for mark in marks.latest(tmp_path, 6, 0)] == [4, 3]
 
 
 def test_other_programs_read_every_line() -> None:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from bench.agent_overhead import agent_overhead
 from bench.corpus import SEED
 from bench.plan import Plan
 from bench.result import Figure, load, markdown, run, table
@@ -30,6 +31,7 @@ ROWS: Mapping[str, Callable[[Plan], list[Figure]]] = {
     "large": writes_into_large_scopes,
     "resident": memory_held,
     "scopes": recall_over_many_scopes,
+    "agent": agent_overhead,
 }
 KEPT = Path(tempfile.gettempdir()) / "retentive-bench"
 

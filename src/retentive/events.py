@@ -1,4 +1,4 @@
-"""Every read and write of memory, as a value that subscribers see after it happened."""
+"""Every read and write of memories and threads, as a value that subscribers see after it happened."""
 
 import inspect
 import logging
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -25,17 +25,23 @@ class EventType(StrEnum):
     MEMORY_WRITE = "memory_write"
     MEMORY_FORGET = "memory_forget"
     MEMORY_FAILED = "memory_failed"
+    THREAD_READ = "thread_read"
+    THREAD_WRITE = "thread_write"
     EXTRACTION_FAILED = "extraction_failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One finished call. It carries no text of any memory; `ids` lead to them.
+    """One finished call. It carries no text of any memory or turn; `ids` lead to them.
 
     `verb` is the method that was called, `ids` what it returned, wrote or removed, in its order, `kinds` and
     `scores` in the order of `ids` (scores only for reads that rank). `restated` lists the ids of a write that
     stored nothing because the memory was there already. `degraded` is the recall's. `run` is the agent run it
     was a part of, if any. `error` says what went wrong where the type is a failure: a run went on without it.
+
+    Of a thread, `thread` is its id and `ids` are those of turns: the new ones of a write, and of a read those
+    that were not known before. A thread belongs to no user, so its scope is the namespace's shared one, and
+    `memory` is the namespace.
     """
 
     type: EventType
@@ -52,14 +58,19 @@ class Event:
     degraded: Mapping[str, str] = field(default_factory=dict[str, str])
     run: str | None = None
     error: str | None = None
+    thread: str | None = None
 
 
 @dataclass(slots=True)
 class Trace:
-    """What one agent run did with memories: its events in order, the first `MAX_TRACED` of them."""
+    """What one agent run did with memories: its events in order, the first `MAX_TRACED` of them.
+
+    `conversation` is the id of the thread that the run speaks in, or what else its caller calls the whole.
+    """
 
     run: str
     events: list[Event] = field(default_factory=list[Event])
+    conversation: str | None = None
 
     def add(self, event: Event) -> None:
         """Keep the event."""
@@ -123,3 +134,18 @@ class Subscribers:
                 subscriber(event)
             except Exception:  # noqa: BLE001 - a subscriber is the caller's code; it must not break a read or write
                 _log.exception("a subscriber to memory events failed on %s", event.type)
+
+
+def told_to_nobody(subscribers: Subscribers) -> bool:
+    """Whether an event would be seen by no subscriber and no run, and so need not be made."""
+    return not subscribers and _trace.get() is None
+
+
+def tell(event: Event, subscribers: Subscribers) -> Event:
+    """The event, tied to the run it is a part of, if any, after that run and all subscribers were told."""
+    trace = _trace.get()
+    if trace is not None:
+        event = replace(event, run=trace.run)
+        trace.add(event)
+    subscribers.tell(event)
+    return event

@@ -93,7 +93,20 @@ class Changing(MemoryBase):
     async def _apply(self, verb: str, scope: Scope, batch: Batch, started: float) -> Applied:
         done = await self._engine.batches.apply(scope, batch, self._lifetimes, self._new_id)
         written = [*done.items, *done.superseded, *done.edited]
-        self._tell(EventType.MEMORY_WRITE, verb, scope, started, written, restated=done.restated)
+        said = [*done.items, *done.edited]
+        late = sum(item.embedder is None for item in said)
+        degraded = {"vector": f"{late} of {len(said)} memories wait for their vector"} if late else None
+        self._tell(
+            EventType.MEMORY_WRITE,
+            verb,
+            scope,
+            started,
+            written,
+            restated=done.restated,
+            degraded=degraded,
+        )
+        if said:
+            await self._follow_backlog(scope, is_late=bool(late))
         return done
 
     async def notes(self, prefix: str = "", *, user_id: str | None = None) -> dict[str, bytes]:
@@ -102,8 +115,11 @@ class Changing(MemoryBase):
         Raises:
             StoreError: the store cannot be read.
         """
+        scope, started = Scope(self.namespace, user_id), time.perf_counter()
         await self._ready()
-        return await self._store.notes(Scope(self.namespace, user_id), drafts.check_id(prefix))
+        found = await self._store.notes(scope, drafts.check_id(prefix))
+        self._tell(EventType.MEMORY_READ, "notes", scope, started, [])
+        return found
 
     async def history(self, memory_id: str, *, user_id: str | None = None) -> list[MemoryItem]:
         """All versions of what this memory states, the first one first, whichever of them is asked for.

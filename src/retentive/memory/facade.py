@@ -7,11 +7,14 @@ from retentive.memory.episodes import Episodes
 from retentive.memory.forgetting import Forgetting
 from retentive.memory.portability import Portability
 from retentive.memory.reading import Reading
+from retentive.memory.upkeep import Upkeep
 from retentive.memory.working import Working
 from retentive.memory.writing import Writing
 
 
-class Memory(Episodes, Assembling, Working, Writing, Changing, Reading, Forgetting, Portability, Embedding):
+class Memory(
+    Episodes, Assembling, Working, Writing, Changing, Reading, Forgetting, Portability, Embedding, Upkeep
+):
     """What an agent keeps, of one namespace. Ready without a key, a server or a download.
 
     Opens itself at the first call, or at `async with`; use that or `close()` to let go of files. One Memory
@@ -32,6 +35,11 @@ class Memory(Episodes, Assembling, Working, Writing, Changing, Reading, Forgetti
             with `Tampered`. None is what the variable RETENTIVE_INTEGRITY says, else "off".
         encryption: where the master key comes from, or an `Encryption`; needs the extra "encryption". None
             keeps the store in clear.
+        redactor: takes secrets and personal data out of whatever is to be kept, before it is compared,
+            embedded or stored; see `retentive.redaction`. None keeps all as it is.
+        audit: writes down who read and wrote which memories, and when; see `retentive.audit`.
+        track_use: count in the background how often memories are recalled and when last, for
+            `RetentionRule.max_idle` and for importance that fades; costs a write some seconds after a recall.
         clock: the time, aware; for tests.
         new_id: makes ids that sort by time; for tests.
 

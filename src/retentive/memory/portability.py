@@ -117,7 +117,7 @@ class Portability(MemoryBase):
         if not isinstance(user_id, Unset):
             Scope(self.namespace, user_id)  # refuses what nobody can be called
         await self._ready()
-        tally = Tally()
+        tally, redactor = Tally(), self.redactor
 
         def told(scope: Scope, items: Sequence[MemoryItem], restated: tuple[str, ...]) -> None:
             self._tell(EventType.MEMORY_WRITE, "import_", scope, started, items, restated=restated)
@@ -132,10 +132,13 @@ class Portability(MemoryBase):
                 clock=self._clock,
                 tally=tally,
                 dry_run=dry_run,
+                redactor=redactor,
             ),
             threads=None
             if threads is None
-            else ThreadIntake(store=threads, namespace=self.namespace, tally=tally, dry_run=dry_run),
+            else ThreadIntake(
+                store=threads, namespace=self.namespace, tally=tally, dry_run=dry_run, redactor=redactor
+            ),
             told=told,
             progress=progress or _ignore,
         )

@@ -222,8 +222,11 @@ class Reading(MemoryBase):
         """
         scope = Scope(self.namespace, user_id)
         filters = drafts.check_filters(kinds=kinds, tags=tags)
+        started = time.perf_counter()
         await self._ready()
-        return await self._engine.reader.count(scope, filters)
+        found = await self._engine.reader.count(scope, filters)
+        self._tell(EventType.MEMORY_READ, "count", scope, started, [])
+        return found
 
     async def scopes(self) -> Sequence[Scope]:
         """The scopes of this namespace that hold memories: the shared one first, then users in order.
@@ -231,8 +234,11 @@ class Reading(MemoryBase):
         Raises:
             StoreError: the store cannot be read.
         """
+        started = time.perf_counter()
         await self._ready()
-        return await self._store.scopes(self.namespace)
+        found = await self._store.scopes(self.namespace)
+        self._tell(EventType.MEMORY_READ, "scopes", Scope(self.namespace), started, [])
+        return found
 
     def _tell_read(self, verb: str, scope: Scope, started: float, hits: Recall) -> None:
         self._tell(

@@ -1,18 +1,15 @@
 """Putting memories in, and changing them."""
 
-import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from retentive import drafts
 from retentive.drafts import NewMemory
-from retentive.errors import InvalidInput, RetentiveError
+from retentive.errors import InvalidInput
 from retentive.events import EventType
 from retentive.memory.base import MemoryBase
 from retentive.types import UNSET, MemoryItem, MemoryKind, Origin, Scope, Source, Unset
-
-_log = logging.getLogger(__name__)
 
 
 class Writing(MemoryBase):
@@ -44,7 +41,7 @@ class Writing(MemoryBase):
         valid for the same time. A memory that differs in one is stored and linked to the other by `near`.
         One that is stated again stays as it is, but for `expires_at` where the new call asks to keep it
         longer. A second call with the same `key` gives the first's memory, whatever its kind; a call that
-        only stated again what was there leaves no key.
+        only stated again what was there leaves its key with that memory, if it has none.
 
         Args:
             content: the statement, as it is to be read later; at most 1,000,000 characters.
@@ -124,18 +121,8 @@ class Writing(MemoryBase):
             restated=done.restated,
             degraded=degraded,
         )
-        if late:
-            self._engine.reembedding.expect(scope)
-        else:
-            await self._follow_backlog(scope)
+        await self._follow_backlog(scope, is_late=bool(late))
         return list(done.items)
-
-    async def _follow_backlog(self, scope: Scope) -> None:
-        """Embed some of what was kept while the embedder was down; what fails waits for the next time."""
-        try:
-            await self._engine.reembedding.follow(scope)
-        except RetentiveError:
-            _log.warning("memories still wait for their vectors", exc_info=True)
 
     async def update(  # noqa: PLR0913 - the fields that can change
         self,

@@ -2,6 +2,7 @@
 
 from retentive._version import __version__
 from retentive.archive.report import ExportReport, ImportReport, Refusal
+from retentive.audit import AuditLog
 from retentive.conversation import Conversation
 from retentive.drafts import NewMemory
 from retentive.errors import (
@@ -17,6 +18,7 @@ from retentive.errors import (
     NotFound,
     NotTrusted,
     ReadOnly,
+    RedactionError,
     RetentiveError,
     SchemaTooNew,
     StoreClosed,
@@ -28,12 +30,15 @@ from retentive.errors import (
 )
 from retentive.events import Event, EventType
 from retentive.life.batch import Applied, Batch
+from retentive.life.reports import ConsolidateReport, PruneReport
 from retentive.memory import Memory
 from retentive.ranking.profiles import Profiles, RankingProfile
+from retentive.ranking.retention import RetentionPolicy, RetentionRule
 from retentive.recall import Recall
 from retentive.stores.base import Damage, MemoryStore, ThreadStore
 from retentive.threads import Thread, open_thread
 from retentive.types import (
+    Checked,
     Disagreement,
     MemoryHit,
     MemoryItem,
@@ -44,14 +49,18 @@ from retentive.types import (
     Scope,
     Source,
     Turn,
+    Verdict,
 )
 
 __all__ = [
     "Applied",
     "ArchiveCorrupt",
     "ArchiveTooNew",
+    "AuditLog",
     "Batch",
+    "Checked",
     "Conflict",
+    "ConsolidateReport",
     "Conversation",
     "Damage",
     "Disagreement",
@@ -76,11 +85,15 @@ __all__ = [
     "Origin",
     "Page",
     "Profiles",
+    "PruneReport",
     "RankingProfile",
     "ReadOnly",
     "Recall",
     "Receipt",
+    "RedactionError",
     "Refusal",
+    "RetentionPolicy",
+    "RetentionRule",
     "RetentiveError",
     "SchemaTooNew",
     "Scope",
@@ -93,6 +106,7 @@ __all__ = [
     "Thread",
     "ThreadStore",
     "Turn",
+    "Verdict",
     "WrongKey",
     "__version__",
     "open_thread",

@@ -67,6 +67,8 @@ def item_to_dict(item: MemoryItem) -> dict[str, Json]:
         out["tags"] = list(item.tags)
     if item.metadata:
         out["metadata"] = dict(item.metadata)
+    if item.merged_from:
+        out["merged_from"] = list(item.merged_from)
     if item.source is not None:
         out["source"] = _source_to_dict(item.source)
     return out
@@ -87,6 +89,7 @@ def item_from_dict(data: Mapping[str, Any]) -> MemoryItem:
             origin=_ORIGINS[data["origin"]],
             tags=tuple(data.get("tags", ())),
             metadata=data.get("metadata", {}),
+            merged_from=tuple(data.get("merged_from", ())),
             source=_source_from_dict(data["source"]) if "source" in data else None,
             **_optional_fields(data),
         )

@@ -7,6 +7,7 @@
     ├── NotFound (LookupError)          no such memory, thread or turn in this scope
     ├── Conflict                        somebody else's write came first
     ├── NotTrusted (PermissionError)    a less trusted origin would correct a more trusted one
+    ├── RedactionError                  the redactor failed; nothing unredacted was written
     ├── EmbedderError                   the embedder failed, or answered nonsense
     │   ├── EmbedderUnavailable         it cannot be reached, is too busy or too slow right now
     │   └── EmbedderMismatch            vectors of two models would have to be compared
@@ -63,6 +64,10 @@ class Conflict(RetentiveError):
 
 class NotTrusted(RetentiveError, PermissionError):
     """A less trusted origin would take the place of a more trusted one's statement; nothing was written."""
+
+
+class RedactionError(RetentiveError):
+    """The redactor failed, or answered nonsense. Nothing was written: nothing is kept unredacted."""
 
 
 class EmbedderError(RetentiveError):

@@ -57,6 +57,13 @@ class ScopeIndexes:
         """
         return await self._follow(scope, vectors)
 
+    def drop(self, scope: Scope) -> None:
+        """Let go of the scope's index, with all that it holds in memory; the next view reads it anew."""
+        with self._lock:
+            follower = self._followers.pop(scope, None)
+            if follower is not None:
+                self._nbytes -= follower.accounted
+
     async def _follow(self, scope: Scope, compared: Vectors | None) -> IndexView:
         follower = self._follower(scope)
         view = await follower.follow(self._store, compared)

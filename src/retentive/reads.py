@@ -1,6 +1,7 @@
 """How memories are read: the question is embedded, the scope ranked whole, and the hits fetched."""
 
 import asyncio
+import functools
 from collections.abc import Sequence
 
 from retentive.clock import Clock
@@ -19,6 +20,7 @@ from retentive.recall import Recall
 from retentive.stores.base import MemoryStore
 from retentive.tokens import truncate
 from retentive.types import Filters, MemoryHit, MemoryItem, MemoryKind, Page, Query, Scope
+from retentive.uses import UseNotes
 
 MAX_QUERY_CHARS = 4_000
 INLINE_TOKENS = 20_000
@@ -33,6 +35,7 @@ class Reader:
         self._indexes = indexes
         self._clock = clock
         self._turns = Turns()
+        self._uses = UseNotes(store)
 
     async def ask(self, asked: Query, profiles: Profiles) -> Recall:
         """The hits of a query, best first."""
@@ -47,11 +50,20 @@ class Reader:
         vector = await self._embed(text, asked.patience_s, degraded)
         if view.outdated and "vector" not in degraded:
             degraded["vector"] = outdated_in_words(view, self._embedder.name)
+        wanted = Wanted(
+            now=self._clock(),
+            filters=asked.filters,
+            limit=asked.limit,
+            offset=asked.offset,
+            min_score=asked.min_score,
+            uses=await self._uses.read(asked.scope) if profiles.fades else {},
+        )
+        rank_it = functools.partial(_ranked, view, text, vector, (wanted, asked), profiles)
         if len(view.tokens) <= INLINE_TOKENS:
             async with self._turns.turn():
-                scored, sure = self._rank(view, text, vector, asked, profiles)
+                scored, sure = rank_it()
         else:
-            scored, sure = await asyncio.to_thread(self._rank, view, text, vector, asked, profiles)
+            scored, sure = await asyncio.to_thread(rank_it)
         return Recall(
             await self._hits(asked.scope, scored),
             query=asked.text,
@@ -72,23 +84,6 @@ class Reader:
             degraded["vector"] = f"the embedder did not answer within {patience_s:g} s, words alone decide"
             return None
         return vector if vector.any() else None
-
-    def _rank(
-        self, view: IndexView, text: str, vector: Vectors | None, asked: Query, profiles: Profiles
-    ) -> tuple[list[Scored], float | None]:
-        """The hits, none where it abstains, and the confidence where it is asked for."""
-        wanted = Wanted(
-            now=self._clock(),
-            filters=asked.filters,
-            limit=asked.limit,
-            offset=asked.offset,
-            min_score=asked.min_score,
-        )
-        prepared = question(text, vector)
-        if asked.min_confidence is None:
-            return rank(view, prepared, profiles, wanted), None
-        scored, sure = rank_and_judge(view, prepared, profiles, wanted)
-        return ([] if _abstains(asked, sure) else scored), sure
 
     async def _hits(self, scope: Scope, scored: Sequence[Scored]) -> list[MemoryHit]:
         stored = await self._store.get(scope, [one.id for one in scored]) if scored else []
@@ -126,6 +121,18 @@ class Reader:
     async def _passing(self, scope: Scope, filters: Filters) -> list[str]:
         view = await self._indexes.view(scope)
         return [view.ids[row] for row in passing(view, filters, self._clock()).nonzero()[0].tolist()]
+
+
+def _ranked(
+    view: IndexView, text: str, vector: Vectors | None, asked: tuple[Wanted, Query], profiles: Profiles
+) -> tuple[list[Scored], float | None]:
+    """The hits, none where it abstains, and the confidence where it is asked for."""
+    wanted, query = asked
+    prepared = question(text, vector)
+    if query.min_confidence is None:
+        return rank(view, prepared, profiles, wanted), None
+    scored, sure = rank_and_judge(view, prepared, profiles, wanted)
+    return ([] if _abstains(query, sure) else scored), sure
 
 
 def outdated_in_words(view: IndexView, name: str) -> str:

@@ -32,6 +32,7 @@ from retentive.errors import Conflict
 from retentive.events import Subscriber
 from retentive.integrity import IntegrityOption
 from retentive.memory.working import WorkingMemory as AsyncWorkingMemory
+from retentive.redaction.base import Redactor
 from retentive.stores.base import Damage, ThreadStore
 
 _P = ParamSpec("_P")
@@ -195,10 +196,16 @@ class Memory(_Holds[async_memory.Memory]):
     history = _blocking(async_memory.Memory.history)
     conflicts = _blocking(async_memory.Memory.conflicts)
     forget = _blocking(async_memory.Memory.forget)
+    forget_thread = _blocking(async_memory.Memory.forget_thread)
+    forget_user = _blocking(async_memory.Memory.forget_user)
     clear = _blocking(async_memory.Memory.clear)
+    verify_forgotten = _blocking(async_memory.Memory.verify_forgotten)
     export = _blocking(async_memory.Memory.export)
     import_ = _blocking(async_memory.Memory.import_)
     reembed = _blocking(async_memory.Memory.reembed)
+    prune = _blocking(async_memory.Memory.prune)
+    consolidate = _blocking(async_memory.Memory.consolidate)
+    unmerge = _blocking(async_memory.Memory.unmerge)
     close = _blocking(async_memory.Memory.close)
 
 
@@ -273,6 +280,10 @@ class Thread(_Holds[async_threads.Thread]):
     def __bool__(self) -> bool:
         return True
 
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """As `retentive.Thread.subscribe`; the subscriber runs in the facade's own thread."""
+        return self.asynchronous.subscribe(subscriber)
+
     append = _chaining(async_threads.Thread.append)
     append_many = _chaining(async_threads.Thread.append_many)
     refresh = _chaining(async_threads.Thread.refresh)
@@ -287,6 +298,7 @@ def open_thread(  # noqa: PLR0913 - as the asynchronous one
     store: ThreadStore | None = None,
     integrity: IntegrityOption = None,
     encryption: EncryptionOption = None,
+    redactor: Redactor | None = None,
 ) -> Thread:
     """As `retentive.open_thread`: while it is in use, the same name gives the same object."""
     opening = functools.partial(
@@ -298,6 +310,7 @@ def open_thread(  # noqa: PLR0913 - as the asynchronous one
         store=store,
         integrity=integrity,
         encryption=encryption,
+        redactor=redactor,
     )
     inner = _portal.call(opening)
     with _live_lock:

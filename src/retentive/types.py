@@ -66,7 +66,7 @@ class MemoryItem:
     `near` names the older memory of the scope that says nearly the same but differs in a fact.
     `superseded_by` names the memory that took its place, `superseded_at` when that was written, and
     `planned_until` the `valid_until` it had until then; `supersedes` names the one whose place it took (of
-    several the first).
+    several the first). `merged_from` names, for one that `consolidate` made, those that it says as one.
     `embedder` is the fingerprint of the model that was asked for its vector (it may have had none for this
     text); None means that none has answered yet, and that the vector follows.
     """
@@ -91,6 +91,7 @@ class MemoryItem:
     superseded_by: str | None = None
     superseded_at: datetime | None = None
     planned_until: datetime | None = None
+    merged_from: tuple[str, ...] = ()
     near: str | None = None
     embedder: str | None = None
 
@@ -193,17 +194,76 @@ class Query:
             raise InvalidInput(f"query must be text (str), not {type(self.text).__name__}")
 
 
+class Traces:
+    """Fingerprints of what was forgotten, by which `verify_forgotten` looks for its bytes.
+
+    They hold no text: each is 64 bits of a few bytes, mixed with a random key. They stay in this process: a
+    copy or a pickle of them is None, as who has key and fingerprints can tell a good guess from a bad one.
+    `words` are those of memories and turns, `notes` those of notes; `turns` are the ids of turns.
+    """
+
+    __slots__ = ("key", "notes", "turns", "words")
+
+    def __init__(self, key: int, words: bytes, notes: bytes, turns: frozenset[str]) -> None:
+        self.key = key
+        self.words = words
+        self.notes = notes
+        self.turns = turns
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+    def __deepcopy__(self, _: object) -> None:
+        return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What a forget removed, by place: rows, vectors, words, links. Falsy when nothing was there."""
+    """What a forget removed. Falsy when nothing was there.
+
+    `removed` counts by place: rows, words, vectors, links, history; and notes, threads, turns where some were
+    removed. `threads` names the threads that were deleted, `turns` the numbers of those redacted by thread,
+    each as `namespace/thread`. It holds no text. With `everyone` the ids are those of all scopes of the
+    namespace. `traces` is for `verify_forgotten` in this process; a copy made elsewhere has none.
+    """
 
     scope: Scope
     at: datetime
     ids: tuple[str, ...]
     removed: Mapping[str, int]
+    threads: tuple[str, ...] = ()
+    turns: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    everyone: bool = False
+    traces: Traces | None = field(default=None, repr=False, compare=False)
 
     def __bool__(self) -> bool:
-        return bool(self.ids)
+        return bool(self.ids or any(self.removed.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A place that was searched for what was forgotten, and how much of it: `size` of `unit`s."""
+
+    place: str
+    size: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether something forgotten is still there: truthy when nothing was found.
+
+    `found` says where something is, and `skipped` what could not be searched and why. `shared` counts the
+    fingerprints met in files that living memories or turns account for: others say the same in part.
+    """
+
+    checked: tuple[Checked, ...]
+    found: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    shared: int = 0
+
+    def __bool__(self) -> bool:
+        return not self.found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,22 +161,6 @@ async def test_emb_4_a_run_is_answered_in_time_and_knows_by_words(how: str) -> N
     assert "vector" in report.recalled.degraded
 
 
-async def test_asy_2_a_batch_that_is_cancelled_anywhere_is_there_wholly_or_not_and_blocks_nobody(
-    tmp_path: Path,
-) -> None:
-    thread = await open_thread("t", home=tmp_path)
-    for steps in range(12):
-        before = len(thread)
-        task = asyncio.create_task(thread.append_many([f"{steps}-{n}" for n in range(5)]))
-        for _ in range(steps):
-            await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await thread.refresh()
-        assert len(thread) - before in {0, 5}
-        await asyncio.wait_for(thread.append("next"), 1)
-
-
 async def abandoned(agent: Any, how: str, thread: Any) -> None:
     """Leave a stream in the middle, in one of the ways that clients do."""
     if how == "never read":

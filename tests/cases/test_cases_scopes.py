@@ -5,6 +5,7 @@ import json
 import zipfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,16 @@ async def test_ten_3_clearing_one_user_clears_that_user(memory: Memory) -> None:
     assert await counts() == [0, 2, 1]
     assert len((await memory.clear(user_id=None)).ids) == 1
     assert await counts() == [0, 2, 0]
+
+
+async def test_ten_3_forgetting_one_user_leaves_the_others(memory: Memory, tmp_path: Path) -> None:
+    for user, number in (("u1", 3), ("u2", 2), (None, 1)):
+        await memory.remember_many([f"fact {one}" for one in range(number)], user_id=user)
+    assert not await memory.forget_user("nobody", threads=tmp_path)
+    receipt = await memory.forget_user("u1", threads=tmp_path)
+    assert len(receipt.ids) == 3
+    assert await memory.verify_forgotten(receipt, threads=tmp_path)
+    assert [await memory.count(user_id=user) for user in ("u1", "u2", None)] == [0, 2, 1]
 
 
 async def test_ten_4_one_thread_id_of_two_users_joins_nothing(memory: Memory) -> None:

@@ -167,6 +167,16 @@ async def test_del_3_the_older_versions_of_what_is_forgotten_go_with_it(place: P
         assert f"zebrafact{number}".encode() not in on_disk
 
 
+async def test_del_3_every_receipt_is_verified(place: Place) -> None:
+    memory = place.open()
+    items = [await memory.remember(f"zebrafact{n} is on shelf {n}", user_id="u") for n in range(6)]
+    receipts = [await memory.forget(item.id, user_id="u") for item in items[:3]]
+    receipts.append(await memory.clear(user_id="u"))
+    for receipt in receipts:
+        verdict = await memory.verify_forgotten(receipt)
+        assert verdict, verdict
+
+
 async def check_left(place: Place, left: range) -> None:
     reader = place.open()
     assert await reader.count(user_id="u") == len(left)

@@ -11,7 +11,22 @@ import typer
 
 from retentive._version import __version__
 from retentive.checks import Json
-from retentive.cli import archives, bench, demo, extract, life, memories, overview, reembed, threads, verify
+from retentive.cli import (
+    archives,
+    audit,
+    bench,
+    chat,
+    demo,
+    extract,
+    forgetting,
+    life,
+    memories,
+    overview,
+    reembed,
+    threads,
+    upkeep,
+    verify,
+)
 from retentive.cli.command import MEMORIES, THREADS, add_command
 from retentive.cli.exits import INTERRUPTED, OK, epilog, exit_code
 from retentive.cli.output import console, speak_utf8, visible
@@ -52,15 +67,21 @@ add_command(app, memories.list_, *MEMORIES)
 add_command(app, life.supersede, *MEMORIES)
 add_command(app, life.history, *MEMORIES)
 add_command(app, life.conflicts, *MEMORIES)
-add_command(app, memories.forget, *MEMORIES)
-add_command(app, memories.clear, *MEMORIES)
+add_command(app, forgetting.forget, *MEMORIES)
+add_command(app, forgetting.forget_user, "namespace", "store", "json", name="forget-user")
+add_command(app, forgetting.clear, *MEMORIES)
 add_command(app, threads.append, *THREADS)
 add_command(app, threads.show, *MEMORIES)
 add_command(app, threads.threads, *THREADS)
+add_command(app, chat.chat, "namespace", "user", "store")
 add_command(app, extract.extract, "namespace", "store", "json")
 add_command(app, archives.export, "namespace", "store", "json")
 add_command(app, archives.import_, "namespace", "store", "json")
 add_command(app, reembed.reembed, *MEMORIES)
+add_command(app, upkeep.prune, *MEMORIES)
+add_command(app, upkeep.consolidate, *MEMORIES)
+add_command(app, upkeep.unmerge, *MEMORIES)
+add_command(app, audit.audit, "json")
 add_command(app, overview.namespaces, "store", "json")
 add_command(app, overview.stats, *MEMORIES)
 add_command(app, verify.verify, "store", "json")

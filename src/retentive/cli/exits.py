@@ -23,7 +23,8 @@ class Exit:
     meaning: str
 
 
-OK, UNEXPECTED, USAGE, NOT_FOUND, BROKEN_PROMISE, NOT_EXTRACTED, INTERRUPTED, NO_READER = 0, 1, 2, 3, 7, 8, 130, 141
+OK, UNEXPECTED, USAGE, NOT_FOUND, BROKEN_PROMISE, NOT_EXTRACTED, STILL_THERE = 0, 1, 2, 3, 7, 8, 10
+INTERRUPTED, NO_READER = 130, 141
 
 EXITS = (
     Exit(OK, None, "done"),
@@ -36,6 +37,7 @@ EXITS = (
     Exit(BROKEN_PROMISE, None, "the demo found a promise broken"),
     Exit(NOT_EXTRACTED, ExtractionError, "an extraction failed; what it would read still waits"),
     Exit(9, NotTrusted, "less trusted than what it would supersede"),
+    Exit(STILL_THERE, None, "something that was forgotten is still there"),
     Exit(INTERRUPTED, None, "stopped by you"),
     Exit(NO_READER, None, "the reader of the output went away"),
 )

@@ -1,19 +1,16 @@
-"""The commands about memories: remember, recall, search, list, forget, clear."""
+"""The commands about memories: remember, recall, search, list."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from retentive.checks import Json
 from retentive.cli import bulk, options
 from retentive.cli.command import Answer, Where
-from retentive.cli.exits import NOT_FOUND
 from retentive.cli.output import one_line, print_hits, print_items, recall_to_dict
 from retentive.codec import item_to_dict
 from retentive.drafts import NewMemory
-from retentive.errors import InvalidInput, NotFound
+from retentive.errors import InvalidInput
 from retentive.events import Event
 from retentive.memory import Memory
 from retentive.ranking.dedupe import why_different
@@ -97,6 +94,9 @@ async def recall(  # noqa: PLR0913 - the parts of a question
     since: options.Since = None,
     until: options.Until = None,
     as_of: options.AsOf = None,
+    known_at: options.KnownAt = None,
+    min_trust: options.MinTrust = None,
+    include_superseded: options.IncludeSuperseded = False,
     min_score: options.MinScore = None,
     min_confidence: options.MinConfidence = None,
     why: options.Why = False,
@@ -111,6 +111,9 @@ async def recall(  # noqa: PLR0913 - the parts of a question
             since=options.optional(options.moment, "since", since),
             until=options.optional(options.moment, "until", until),
             as_of=options.optional(options.moment, "as-of", as_of),
+            known_at=options.optional(options.moment, "known-at", known_at),
+            min_trust=min_trust,
+            include_superseded=include_superseded,
             limit=options.whole_number("limit", limit),
             min_score=options.optional(options.number, "min-score", min_score),
             min_confidence=options.optional(options.number, "min-confidence", min_confidence),
@@ -128,6 +131,9 @@ async def search(  # noqa: PLR0913 - the parts of a question
     since: options.Since = None,
     until: options.Until = None,
     as_of: options.AsOf = None,
+    known_at: options.KnownAt = None,
+    min_trust: options.MinTrust = None,
+    include_superseded: options.IncludeSuperseded = False,
     min_score: options.MinScore = None,
     min_confidence: options.MinConfidence = None,
     why: options.Why = False,
@@ -142,6 +148,9 @@ async def search(  # noqa: PLR0913 - the parts of a question
             since=options.optional(options.moment, "since", since),
             until=options.optional(options.moment, "until", until),
             as_of=options.optional(options.moment, "as-of", as_of),
+            known_at=options.optional(options.moment, "known-at", known_at),
+            min_trust=min_trust,
+            include_superseded=include_superseded,
             limit=options.whole_number("limit", limit),
             offset=options.whole_number("offset", offset, maximum=1_000_000),
             min_score=options.optional(options.number, "min-score", min_score),
@@ -183,6 +192,10 @@ async def list_(  # noqa: PLR0913 - the filters, and where the page starts
     tag: options.Tags = None,
     since: options.Since = None,
     until: options.Until = None,
+    as_of: options.AsOf = None,
+    known_at: options.KnownAt = None,
+    min_trust: options.MinTrust = None,
+    include_superseded: options.IncludeSuperseded = False,
 ) -> Answer:
     """The memories, newest first."""
     async with where.memory() as (memory, _):
@@ -192,6 +205,10 @@ async def list_(  # noqa: PLR0913 - the filters, and where the page starts
             tags=tag,
             since=options.optional(options.moment, "since", since),
             until=options.optional(options.moment, "until", until),
+            as_of=options.optional(options.moment, "as-of", as_of),
+            known_at=options.optional(options.moment, "known-at", known_at),
+            min_trust=min_trust,
+            include_superseded=include_superseded,
             limit=options.whole_number("limit", limit),
             after=after,
         )
@@ -205,67 +222,3 @@ async def list_(  # noqa: PLR0913 - the filters, and where the page starts
     return Answer(
         data={"items": [item_to_dict(item) for item in page.items], "next": page.next}, show=show, hint=hint
     )
-
-
-async def forget(
-    where: Where,
-    ids: Annotated[
-        list[str], typer.Argument(help="Ids as recall, search and list show them.", metavar="ID...")
-    ],
-) -> Answer:
-    """Remove memories for good: text, words, vector and links."""
-    removed: dict[str, int] = {}
-    forgotten: list[str] = []
-    async with where.memory() as (memory, _):
-        for memory_id in dict.fromkeys(ids):
-            receipt = await memory.forget(memory_id, user_id=where.user)
-            forgotten += receipt.ids
-            for place, count in receipt.removed.items():
-                removed[place] = removed.get(place, 0) + count
-    missing = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in forgotten]
-    if not forgotten:
-        raise NotFound(f"no memory {', '.join(map(repr, missing))} in {where.described()}")
-    notes = tuple(f"error: no memory {memory_id!r} in {where.described()}" for memory_id in missing)
-    return Answer(
-        data={"forgotten": _texts(forgotten), "removed": {**removed}, "not_found": _texts(missing)},
-        show=lambda out: out.print(_forgotten_text(forgotten, removed)),
-        notes=notes,
-        exit_code=NOT_FOUND if missing else 0,
-    )
-
-
-async def clear(
-    where: Where,
-    kind: options.Kinds = None,
-    everyone: Annotated[
-        bool, typer.Option("--everyone", help="All users of the namespace and its shared memories.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> Answer:
-    """Remove all memories of a user, or of the shared scope. Asks first."""
-    if everyone and where.user is not None:
-        raise InvalidInput("pass --user or --everyone, not both")
-    whose = "everyone" if everyone else f"user {where.user!r}" if where.user else "the shared scope"
-    question = f"Remove all memories of {whose} in namespace {where.namespace!r}?"
-    if not yes and not typer.confirm(question, err=True):
-        raise typer.Abort
-    async with where.memory() as (memory, _):
-        if everyone:
-            receipt = await memory.clear(kinds=kind, everyone=True)
-        else:
-            receipt = await memory.clear(user_id=where.user, kinds=kind)
-    ids, removed = list(receipt.ids), dict(receipt.removed)
-    return Answer(
-        data={"forgotten": _texts(ids), "removed": {**removed}},
-        show=lambda out: out.print(_forgotten_text(ids, removed)),
-    )
-
-
-def _texts(texts: Sequence[str]) -> list[Json]:
-    return list(texts)
-
-
-def _forgotten_text(ids: Sequence[str], removed: dict[str, int]) -> str:
-    places = ", ".join(f"{place} {count}" for place, count in removed.items() if count)
-    noun = "memory" if len(ids) == 1 else "memories"
-    return f"forgot {len(ids)} {noun}" + (f" ({places})" if places else "")

@@ -48,6 +48,17 @@ Until = Annotated[str | None, typer.Option(help="Only what happened before this 
 AsOf = Annotated[
     str | None, typer.Option("--as-of", help="What held at this time, instead of now.", metavar="TIME")
 ]
+KnownAt = Annotated[
+    str | None, typer.Option("--known-at", help="What was known here at this time.", metavar="TIME")
+]
+MinTrust = Annotated[
+    str | None,
+    typer.Option("--min-trust", help=f"Only from this origin or one before it: {ORIGINS}.", metavar="WHO"),
+]
+IncludeSuperseded = Annotated[
+    bool,
+    typer.Option("--include-superseded", help="Also what another memory took the place of."),
+]
 Limit = Annotated[str, typer.Option(help=f"At most this many, 0 to {checks.MAX_LIMIT:,}.", metavar="N")]
 MinScore = Annotated[
     str | None, typer.Option("--min-score", help="Only hits that score this much.", metavar="NUMBER")

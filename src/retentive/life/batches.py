@@ -43,12 +43,12 @@ class Batches:
         """Write the batch, all of it or nothing.
 
         Raises:
-            InvalidInput, NotFound, NotTrusted, EmbedderError: nothing was written.
+            InvalidInput, NotFound, NotTrusted, RedactionError, EmbedderError: nothing was written.
             Conflict: a memory is superseded already, an edit would say what another memory says, a note is
                 not as `expected`, or others kept changing the same memories; nothing was written.
         """
         edits, now = check_batch(batch), self._clock()
-        items = drafts.make_items(batch.new, scope, now, lifetimes, new_id)
+        items = await self._writer.redacted(drafts.make_items(batch.new, scope, now, lifetimes, new_id))
         vectors = await self._writer.embed(items) if items else None
         asked = _Asked(scope=scope, batch=batch, items=items, vectors=vectors, edits=edits, now=now)
         taken: dict[str, str] = {}

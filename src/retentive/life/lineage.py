@@ -95,6 +95,23 @@ def older_versions(ids: Iterable[str], successors: Mapping[str, str]) -> list[st
     return list(found)[given:]
 
 
+def older_versions_first(ids: Iterable[str], successors: Mapping[str, str]) -> list[str]:
+    """These and all their older versions, each once, an older version before what took its place."""
+    predecessors: dict[str, list[str]] = {}
+    for old, new in successors.items():
+        predecessors.setdefault(new, []).append(old)
+    found: dict[str, None] = {}
+    for asked in ids:
+        waiting, line = [asked], dict[str, None]()
+        while waiting:
+            one = waiting.pop()
+            if one not in found and one not in line:
+                line[one] = None
+                waiting += sorted(predecessors.get(one, ()))
+        found |= dict.fromkeys(reversed(line))
+    return list(found)
+
+
 def in_order(versions: Iterable[MemoryItem]) -> list[MemoryItem]:
     """The versions of one statement, the one that was replaced first first, the latest last."""
     items = {item.id: item for item in versions}

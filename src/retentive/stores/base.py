@@ -202,13 +202,17 @@ class ListsIds(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTurn:
-    """A turn before it has a number."""
+    """A turn before it has a number.
+
+    One that is to be there `once` has an id that says so itself: whoever appends it again uses the same.
+    """
 
     id: str
     role: str
     content: str
     at: datetime
     metadata: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +250,9 @@ class ThreadStore(Protocol):
     async def append(self, namespace: str, thread: str, turns: Sequence[NewTurn], since: int) -> LogRead:
         """Number the turns after the last one there and keep them, all or none, durable before this returns.
 
-        Gives every turn after position `since`, other writers' first; the last are the ones appended.
+        Gives every turn after position `since`, other writers' first; the last are the ones appended. If one
+        of them is to be there `once` and a turn after `since` has its id, none is kept, and what is given
+        ends with the turns that were there.
         Metadata is copied on its way in, and what is given cannot change what is kept.
 
         Raises:

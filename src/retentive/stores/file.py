@@ -93,6 +93,11 @@ class FileStore:
         """The lines of the namespace's journal that cannot be read; they stay where they are."""
         return await self._read(namespace, lambda journal: journal.damage, lambda _: False)
 
+    async def files(self, namespace: str) -> list[Path]:
+        """See `KeepsFiles.files`: the journal, what was torn off it, what a kill left of a rewriting."""
+        self._check_open()
+        return await self._queue.run(self._files, file_name(namespace) + _SUFFIX)
+
     async def close(self) -> None:
         """See `MemoryStore.close`. Writes that were begun are finished first."""
         self._closed = True
@@ -129,6 +134,11 @@ class FileStore:
                     self._journals.popitem(last=False)
             self._journals.move_to_end(namespace)
             return journal
+
+    def _files(self, name: str) -> list[Path]:
+        journal = self._folder / name
+        there = [journal, log_file.temporary(journal), *log_file.set_aside_files(journal)]
+        return sorted(path for path in there if path.exists())
 
     def _namespaces(self) -> list[str]:
         names = [entry.name.removesuffix(_SUFFIX) for entry in self._folder.glob(f"*{_SUFFIX}")]

@@ -10,7 +10,7 @@ from retentive.errors import Conflict, StoreClosed
 from retentive.names import check_name
 from retentive.stores.base import LogRead, NewTurn
 from retentive.stores.leases import HeldKeys, held
-from retentive.stores.thread_log import numbered, redacted
+from retentive.stores.thread_log import is_there, numbered, redacted
 from retentive.types import Turn
 
 
@@ -38,6 +38,8 @@ class InMemoryThreadStore:
                     f"thread {thread!r} no longer holds what was read from it: somebody deleted it. Nothing "
                     "was appended; read the thread again, then append if you still want to"
                 )
+            if is_there(turns, log[since:]):
+                return self._read(namespace, thread, since)
             if turns:
                 log = self._logs.setdefault((namespace, thread), log)
             log += numbered(turns, len(log))

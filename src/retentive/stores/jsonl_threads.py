@@ -17,7 +17,17 @@ from retentive.stores.append_queue import AppendQueue
 from retentive.stores.base import Damage, LogRead, NewTurn
 from retentive.stores.file_lock import lock_path, locked, take_lock
 from retentive.stores.leases import held
-from retentive.stores.thread_log import HEAD_BYTES, Mark, Marks, Parsed, encode, parse, redact, redactions
+from retentive.stores.thread_log import (
+    HEAD_BYTES,
+    Mark,
+    Marks,
+    Parsed,
+    encode,
+    is_there,
+    parse,
+    redact,
+    redactions,
+)
 from retentive.types import Turn
 
 _SUFFIX = ".jsonl"
@@ -163,13 +173,16 @@ class JsonlThreadStore:
             if append.since > log.last_seq or (found.rewritten and append.since):
                 last_seqs.append(None)
                 continue
+            if is_there(append.turns, _after(turns, append.since)):
+                last_seqs.append(seq)
+                continue
             line, numbered = encode(append.turns, seq)
             lines.append(line)
             turns += numbered
             seq += len(numbered)
             last_seqs.append(seq)
         damage = log.damage
-        if any(last_seqs):
+        if len(lines) > 1:
             damage = [*damage, *_torn_off(path, log)]
             log_file.append_durably(fd, b"".join(lines), log.kept)
             self._marks.add(path, [log.mark_after(lines, seq)], found.redactions)

@@ -197,6 +197,12 @@ def numbered(turns: Sequence[NewTurn], after_seq: int) -> list[Turn]:
     ]
 
 
+def is_there(turns: Sequence[NewTurn], after: Iterable[Turn]) -> bool:
+    """Whether one of the turns is to be there `once`, and is among those after what its writer knows."""
+    once = {turn.id for turn in turns if turn.once}
+    return bool(once) and any(turn.id in once for turn in after)
+
+
 def redactions(log: bytes) -> int:
     """How often turns of the log were redacted; its first `HEAD_BYTES` are enough to tell."""
     found = _HEAD.match(log)

@@ -117,6 +117,7 @@ class MemoryStoreSuite:
             superseded_by="newer",
             superseded_at=EPOCH,
             planned_until=EPOCH.replace(year=9998),
+            merged_from=("one", "other"),
             near="neighbour",
             embedder="model-1",
         )

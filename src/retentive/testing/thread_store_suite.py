@@ -14,6 +14,7 @@ Needs pytest, pytest-asyncio (in auto mode) and hypothesis: `pip install 'retent
 import asyncio
 import contextlib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +24,8 @@ from hypothesis import strategies as st
 
 from retentive.checks import Json
 from retentive.errors import Conflict, InvalidInput, StoreClosed
-from retentive.stores.base import LeasesThreads, LogRead, NewTurn, ThreadStore
+from retentive.stores.base import LeasesThreads, LogRead, NewTurn, Redacts, ThreadStore
+from retentive.types import REDACTED, REDACTED_AT
 
 NOON = datetime(2026, 3, 8, 12, tzinfo=UTC)
 HARD_TEXTS = [
@@ -64,6 +66,17 @@ _numbers = iter(range(1, 1 << 60))
 def contents(read: LogRead) -> list[str]:
     """What was said, in order."""
     return [turn.content for turn in read.turns]
+
+
+def once(content: str, id: str) -> NewTurn:
+    """A turn that is to be there once."""
+    return replace(new_turn(content), id=id, once=True)
+
+
+def _redacting(store: ThreadStore) -> Redacts:
+    if not isinstance(store, Redacts):
+        pytest.skip("this store redacts no turns")
+    return store
 
 
 class ThreadStoreSuite:
@@ -304,6 +317,69 @@ class ThreadStoreSuite:
         assert await store.delete("ns", "t")
         assert await store.threads("ns") == []
 
+    async def test_a_redacted_turn_keeps_its_number_and_nothing_that_was_said(
+        self, store: ThreadStore
+    ) -> None:
+        """And the others, of its group too, stay as they are."""
+        redacts = _redacting(store)
+        said = [new_turn(text, "assistant", {"user_id": text}) for text in ("one", "two\n", "three")]
+        await store.append("ns", "t", [new_turn("zero")], 0)
+        before = (await store.append("ns", "t", said, 1)).turns
+        await store.append("ns", "T", [new_turn("two\n")], 0)
+        assert await redacts.redact("ns", "t", [3, 9], NOON) == [before[1]]
+        read = await store.turns("ns", "t")
+        assert contents(read) == ["zero", "one", REDACTED, "three"]
+        assert [turn.is_redacted for turn in read.turns] == [False, False, True, False]
+        assert (read.turns[1], read.turns[3]) == (before[0], before[2])
+        left = read.turns[2]
+        assert (left.seq, left.id, left.role, left.at) == (3, before[1].id, "assistant", NOON)
+        assert left.metadata == {REDACTED_AT: "2026-03-08T12:00:00.000000Z"}
+        assert contents(await store.turns("ns", "T")) == ["two\n"]
+
+    async def test_what_was_redacted_or_is_unknown_is_passed_over(self, store: ThreadStore) -> None:
+        """So a second call changes nothing, and no thread comes to be."""
+        redacts = _redacting(store)
+        await store.append("ns", "t", [new_turn("a"), new_turn("b")], 0)
+        await redacts.redact("ns", "t", [1], NOON)
+        before = await store.turns("ns", "t")
+        for seqs in ([1], [0, 3, -1], []):
+            assert await redacts.redact("ns", "t", seqs, NOON.replace(hour=13)) == []
+        assert await store.turns("ns", "t") == before
+        assert await redacts.redact("ns", "unknown", [1], NOON) == []
+        assert await store.threads("ns") == ["t"]
+
+    async def test_who_read_before_a_redaction_appends_and_is_told(self, store: ThreadStore) -> None:
+        """Positions stay good, and the count of redactions says that earlier turns are to be read anew."""
+        redacts = _redacting(store)
+        seen = await store.append("ns", "t", [new_turn("a" * 500), new_turn("b")], 0)
+        assert seen.redactions == 0
+        for count, seqs in enumerate([[1], [2]], start=1):
+            await redacts.redact("ns", "t", seqs, NOON)
+            read = await store.append("ns", "t", [new_turn("next")], seen.position)
+            assert contents(read)[-1] == "next"
+            assert read.redactions == (await store.turns("ns", "t", 2)).redactions == count
+        assert contents(await store.turns("ns", "t")) == [REDACTED, REDACTED, "next", "next"]
+
+    async def test_a_deleted_thread_begins_without_redactions(self, store: ThreadStore) -> None:
+        """It is another one."""
+        redacts = _redacting(store)
+        await store.append("ns", "t", [new_turn("a")], 0)
+        await redacts.redact("ns", "t", [1], NOON)
+        await store.delete("ns", "t")
+        assert (await store.append("ns", "t", [new_turn("b")], 0)).redactions == 0
+        with pytest.raises(Conflict):
+            await store.append("ns", "t", [new_turn("c")], 2)
+
+    async def test_redactions_and_appends_at_once_lose_nothing(self, store: ThreadStore) -> None:
+        """Every turn is there once, redacted where that was asked."""
+        redacts = _redacting(store)
+        await store.append("ns", "t", [new_turn("0")], 0)
+        await asyncio.gather(
+            *(store.append("ns", "t", [new_turn(str(n))], 0) for n in range(1, 20)),
+            *(redacts.redact("ns", "t", [1], NOON) for _ in range(5)),
+        )
+        assert sorted(contents(await store.turns("ns", "t"))) == sorted([REDACTED, *map(str, range(1, 20))])
+
     async def test_after_close_every_verb_says_closed(self, store: ThreadStore) -> None:
         """And a second close is harmless."""
         await store.append("ns", "t", [new_turn("a")], 0)
@@ -356,3 +432,39 @@ class ThreadStoreSuite:
             read = await store.turns(namespace, thread)
             assert contents(read) == log
             assert [turn.seq for turn in read.turns] == list(range(1, len(log) + 1))
+
+    async def test_a_turn_that_is_to_be_there_once_is_kept_once(self, store: ThreadStore) -> None:
+        """Whatever the second says: it is the retry of the first."""
+        await store.append("n", "t", [once("said", "key-1")], 0)
+        again = await store.append("n", "t", [once("said again", "key-1")], 0)
+        assert (contents(again), again.position) == (["said"], 1)
+        assert contents(await store.turns("n", "t")) == ["said"]
+
+    async def test_nothing_of_a_group_is_kept_with_a_turn_that_is_there(self, store: ThreadStore) -> None:
+        """All or none holds here too; the caller appends the rest again."""
+        await store.append("n", "t", [new_turn("one"), once("two", "key-2")], 0)
+        group = [new_turn("three"), once("two", "key-2"), new_turn("four")]
+        assert contents(await store.append("n", "t", group, 1)) == ["two"]
+        assert contents(await store.append("n", "t", [group[0], group[2]], 2)) == ["three", "four"]
+        assert contents(await store.turns("n", "t")) == ["one", "two", "three", "four"]
+
+    async def test_once_counts_in_its_own_thread_and_for_those_that_ask_it(self, store: ThreadStore) -> None:
+        """An id that is not asked to be unique may come twice."""
+        await store.append("n", "t", [once("one", "key-1")], 0)
+        await store.append("n", "other", [once("one", "key-1")], 0)
+        twice = replace(new_turn("two"), id="same")
+        await store.append("n", "other", [twice], 1)
+        assert contents(await store.turns("n", "t")) == ["one"]
+        assert contents(await store.turns("n", "other")) == ["one", "two"]
+
+    async def test_of_appends_of_one_turn_at_the_same_moment_one_is_kept(self, store: ThreadStore) -> None:
+        """And all of them are told which."""
+        reads = await asyncio.gather(
+            *[store.append("n", "t", [once(f"try {n}", "key-1")], 0) for n in range(8)]
+        )
+        assert len(await self._kept(store)) == 1
+        assert {tuple(contents(read)) for read in reads} == {tuple(await self._kept(store))}
+
+    @staticmethod
+    async def _kept(store: ThreadStore) -> list[str]:
+        return contents(await store.turns("n", "t"))

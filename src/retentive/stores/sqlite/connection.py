@@ -1,5 +1,6 @@
 """Opening the database file, bringing its schema up to date, and putting SQLite's errors into ours."""
 
+import contextlib
 import logging
 import time
 from collections.abc import Sequence
@@ -84,6 +85,22 @@ def open_reader(path: Path, *, busy_timeout_s: float) -> apsw.Connection:
     except apsw.Error as error:
         raise translated(error, path) from error
     return connection
+
+
+def wipe(path: Path, *, busy_timeout_s: float) -> None:
+    """Bring what the log holds into the database file and empty the log, if its readers let go in time.
+
+    Raises:
+        StoreUnavailable, StoreCorrupt: it cannot be used.
+    """
+    connection = open_writer(path, busy_timeout_s=busy_timeout_s)
+    try:
+        with contextlib.suppress(apsw.BusyError):
+            run(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+    except apsw.Error as error:
+        raise translated(error, path) from error
+    finally:
+        connection.close()
 
 
 def wait_politely(connection: apsw.Connection, busy_timeout_s: float) -> None:

@@ -5,12 +5,15 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
+from glob import escape
 from pathlib import Path
 
 from retentive.errors import StoreClosed
 from retentive.stores.base import Changes, Scan, StoredMemory, Written
 from retentive.stores.sqlite import readers
+from retentive.stores.sqlite.backup import backups_of
 from retentive.stores.sqlite.changes import prepare
+from retentive.stores.sqlite.connection import wipe
 from retentive.stores.sqlite.readers import Readers
 from retentive.stores.sqlite.writer import Writer
 from retentive.types import Scope
@@ -90,6 +93,11 @@ class SQLiteStore:
         await self.open()
         return await asyncio.to_thread(self._namespaces)
 
+    async def files(self, namespace: str) -> list[Path]:  # noqa: ARG002 - all namespaces are in one file
+        """See `KeepsFiles.files`: the database, its log, and the backups made before a migration."""
+        await self.open()
+        return await asyncio.to_thread(self._files)
+
     async def close(self) -> None:
         """See `MemoryStore.close`. Writes that were begun are finished first."""
         await asyncio.to_thread(self._close)
@@ -135,6 +143,12 @@ class SQLiteStore:
         with self._readers.one() as connection:
             return readers.notes(connection, scope, prefix)
 
+    def _files(self) -> list[Path]:
+        wipe(self._path, busy_timeout_s=self._busy_timeout_s)
+        own = [self._path.with_name(self._path.name + end) for end in _BESIDE]
+        half_made = self._path.parent.glob(f"{escape(self._path.name)}.v*.bak.new")
+        return sorted([*(path for path in own if path.exists()), *backups_of(self._path), *half_made])
+
     def _ids(self, scope: Scope) -> list[str]:
         with self._readers.one() as connection:
             return readers.ids(connection, scope)
@@ -146,6 +160,9 @@ class SQLiteStore:
     def _namespaces(self) -> list[str]:
         with self._readers.one() as connection:
             return readers.namespaces(connection)
+
+
+_BESIDE = ("", "-wal", "-shm", "-journal")
 
 
 def _let_go(writer: Writer, connections: Readers) -> None:

@@ -1,0 +1,190 @@
+"""Memories removed for good with all that is kept of them: looked at first, then taken out in one change."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from retentive.clock import Clock
+from retentive.errors import Conflict
+from retentive.indexes import ScopeIndexes
+from retentive.life.lineage import later, older_versions, relinked
+from retentive.life.traces import Tracing
+from retentive.stores.base import Changes, ListsIds, MemoryStore, StoredMemory
+from retentive.types import MemoryKind, Scope, Source
+
+TRIES: Final = 5
+AT_ONCE: Final = 1_000
+"""How many memories are held in memory while they are looked at."""
+INLINE: Final = 32
+
+_LINKS = ("near", "supersedes", "superseded_by")
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """What is kept in mind of a memory that is to go: no text."""
+
+    id: str
+    kind: MemoryKind
+    has_vector: bool
+    links: int
+    successor: str | None
+    source: Source | None
+    run: str | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Erased:
+    """What is to be removed of a scope, and then what was; `history` are older versions not asked for."""
+
+    tracing: Tracing
+    gone: Mapping[str, Going] = field(default_factory=dict[str, Going])
+    history: int = 0
+    notes: int = 0
+
+
+class Erasing:
+    """Removes memories together with those whose place they took."""
+
+    def __init__(self, store: MemoryStore, indexes: ScopeIndexes, clock: Clock) -> None:
+        self._store = store
+        self._indexes = indexes
+        self._clock = clock
+
+    async def ids(self, scope: Scope) -> list[str]:
+        """The ids of all memories of the scope, also of those that no reading gives any more."""
+        if isinstance(self._store, ListsIds):
+            return await self._store.ids(scope)
+        return [row.id for row in (await self._store.scan(scope, 0)).rows]
+
+    async def from_thread(self, scope: Scope, thread: str) -> list[str]:
+        """The ids of the memories whose source is the thread of that id."""
+        return [
+            got.item.id
+            async for some in self._batches(scope, await self.ids(scope))
+            for got in some
+            if got.item.source is not None and got.item.source.thread == thread
+        ]
+
+    async def look(self, scope: Scope, ids: Sequence[str], tracing: Tracing | None) -> Mapping[str, Going]:
+        """Those of the memories that are there, by id; `tracing` takes in what will be looked for."""
+        going: dict[str, Going] = {}
+        async for some in self._batches(scope, ids):
+            if len(some) <= INLINE:
+                seen = _seen(some, tracing)
+            else:
+                seen = await asyncio.to_thread(_seen, some, tracing)
+            going |= {one.id: one for one in seen}
+        return going
+
+    async def versions(self, scope: Scope, ids: Sequence[str]) -> list[str]:
+        """The ids, then those of their older versions."""
+        successors = (await self._indexes.view(scope)).successors
+        return [*dict.fromkeys(ids), *older_versions(ids, successors)]
+
+    async def erase(
+        self, scope: Scope, asked: Iterable[str], erased: Erased, notes: Mapping[str, bytes]
+    ) -> None:
+        """Remove the memories in `erased.gone` and the notes, in one change; `erased` then says what went.
+
+        A newer version that stays is no longer said to supersede what is gone.
+
+        Raises:
+            Conflict: others kept changing the memories that are linked to these; nothing was removed.
+        """
+        for note in notes.values():
+            erased.tracing.add_note(note)
+        if not erased.gone and not notes:
+            return
+        for _ in range(TRIES):
+            newer = await self._newer(scope, erased.gone)
+            changes = Changes(
+                scope=scope,
+                deletes=sorted(erased.gone, reverse=True),  # newest first: links lead to older ones
+                updates=await self._unlinked(scope, newer, erased.gone),
+                unchanged={stored.item.id: stored.item.updated_at for stored in newer},
+                notes=dict.fromkeys(notes),
+            )
+            try:
+                deleted = set((await self._store.write(changes)).deleted)
+            except Conflict:
+                continue
+            erased.gone = {id: one for id, one in erased.gone.items() if id in deleted}
+            erased.history += len(deleted.difference(asked))
+            erased.notes += len(notes)
+            return
+        raise Conflict("other writers kept changing the memories that supersede these; try again")
+
+    async def erase_all(self, scope: Scope, tracing: Tracing) -> Erased:
+        """Empty the scope of memories and notes, in one change; what comes in meanwhile is removed after it.
+
+        Raises:
+            Conflict: others kept writing into the scope.
+        """
+        total, gone = Erased(tracing=tracing), dict[str, Going]()
+        for _ in range(TRIES):
+            ids, notes = await self.ids(scope), await self._store.notes(scope)
+            if not ids and not notes:
+                self._indexes.drop(scope)
+                total.gone = gone
+                return total
+            total.gone = await self.look(scope, ids, tracing)
+            await self.erase(scope, ids, total, notes)
+            gone |= total.gone
+        raise Conflict(f"others kept writing into the scope of {scope.user_id!r}; stop them, then try again")
+
+    async def _newer(self, scope: Scope, gone: Mapping[str, Going]) -> list[StoredMemory]:
+        """The memories that stay and are said to supersede one that goes."""
+        names = {one.successor for one in gone.values()} - gone.keys()
+        wanted = sorted(name for name in names if name is not None)
+        found = [got async for some in self._batches(scope, wanted) for got in some]
+        return [
+            got
+            for got in found
+            if got.item.supersedes in gone or not gone.keys().isdisjoint(got.item.merged_from)
+        ]
+
+    async def _unlinked(
+        self, scope: Scope, newer: Sequence[StoredMemory], gone: Mapping[str, Going]
+    ) -> list[StoredMemory]:
+        """These memories, each superseding the newest of the versions that stay, or none."""
+        if not newer:
+            return []
+        successors = (await self._indexes.view(scope)).successors
+        done: list[StoredMemory] = []
+        for stored in newer:
+            item = stored.item
+            left = [old for old, new in successors.items() if new == item.id and old not in gone]
+            moment = later(item, self._clock())
+            merged = tuple(id for id in item.merged_from if id not in gone)
+            supersedes = max(left, default=None)
+            linked = replace(item, supersedes=supersedes, merged_from=merged, updated_at=moment)
+            done.append(relinked(stored, linked))
+        return done
+
+    async def _batches(self, scope: Scope, ids: Sequence[str]) -> AsyncIterator[list[StoredMemory]]:
+        for start in range(0, len(ids), AT_ONCE):
+            got = await self._store.get(scope, ids[start : start + AT_ONCE])
+            yield [memory for memory in got if memory is not None]
+
+
+def _seen(memories: Sequence[StoredMemory], tracing: Tracing | None) -> list[Going]:
+    if tracing is not None:
+        for memory in memories:
+            tracing.add_memory(memory)
+    return [_going(memory) for memory in memories]
+
+
+def _going(stored: StoredMemory) -> Going:
+    item = stored.item
+    run = item.metadata.get("run_id", item.metadata.get("run"))
+    return Going(
+        id=item.id,
+        kind=item.kind,
+        has_vector=stored.vector is not None,
+        links=sum(getattr(item, link) is not None for link in _LINKS),
+        successor=item.superseded_by,
+        source=item.source,
+        run=run if isinstance(run, str) else None,
+    )

@@ -22,8 +22,6 @@ _TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 _ROW = re.compile(r"^\| ([^|]+) \|", re.MULTILINE)
 _TEST_FILE = re.compile(r"\b(tests/[\w/]+\.py)\b")
 
-COMING_WITH_EXTRACTION = frozenset(["watermark"])
-
 
 def _code(page: Path) -> Iterator[str]:
     """What a page shows as code that is no Python."""
@@ -110,7 +108,7 @@ def test_the_words_of_the_glossary_are_in_use() -> None:
     rows = _ROW.findall((ROOT / "docs/glossary.md").read_text(encoding="utf-8"))
     words = {word.strip() for row in rows for word in row.split(",")} - {"word", "---"}
     assert len(words) > 20
-    assert {word for word in words if not _stands_in(text, word)} == COMING_WITH_EXTRACTION
+    assert {word for word in words if not _stands_in(text, word)} == set()
 
 
 def test_the_first_screen_of_the_readme_names_what_sets_up() -> None:

@@ -63,6 +63,19 @@ async def test_reads_are_told_with_scores(memory: Memory, told: list[Event]) -> 
     assert [event.ids for event in told[2:]] == [(items[0].id,), (), tuple(item.id for item in page)]
 
 
+async def test_looking_over_a_scope_is_told(memory: Memory, told: list[Event]) -> None:
+    await memory.remember("tea at five", user_id="ann")
+    told.clear()
+    await memory.count(user_id="ann")
+    await memory.notes(user_id="ann")
+    await memory.scopes()
+    assert [(event.type, event.verb, event.scope.user_id, event.ids) for event in told] == [
+        (EventType.MEMORY_READ, "count", "ann", ()),
+        (EventType.MEMORY_READ, "notes", "ann", ()),
+        (EventType.MEMORY_READ, "scopes", None, ()),
+    ]
+
+
 async def test_forgetting_is_told_with_what_went(memory: Memory, told: list[Event]) -> None:
     first = await memory.remember("tea at five", kind="episodic")
     second = await memory.remember("a walk", user_id="ann")

@@ -8,6 +8,7 @@ from retentive.cli.exits import EXITS
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "cli.md"
 COMMANDS = (
     *("demo", "remember", "recall", "search", "list", "forget", "clear"),
+    *("supersede", "history", "conflicts"),
     *("append", "show", "threads", "namespaces", "stats", "bench recall"),
 )
 

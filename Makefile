@@ -17,8 +17,9 @@ $(STAMP).demo: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(STAMP).test: $(VENV)/bin/python pyproject.toml
+$(STAMP).test: $(VENV)/bin/python pyproject.toml requirements/llm.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/llm.txt
 	@touch $@ $(STAMP).demo
 
 demo: $(STAMP).demo ## install and run the main job: remember, recall, forget, reopen
@@ -27,8 +28,8 @@ demo: $(STAMP).demo ## install and run the main job: remember, recall, forget, r
 test: $(STAMP).test ## install what the tests need and run them all
 	$(BIN)/python -m pytest
 
-test-fast: $(STAMP).test ## the tests without those marked slow
-	$(BIN)/python -m pytest -m 'not slow'
+test-fast: $(STAMP).test ## the tests without those marked slow, and without the small model
+	$(BIN)/python -m pytest -m 'not slow and not llm'
 
 fmt: $(STAMP).test ## format, and mend what can be mended
 	$(BIN)/ruff format .

@@ -4,7 +4,7 @@ import asyncio
 import importlib.util
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -91,13 +91,8 @@ class OpenAIEmbedder:
             EmbedderUnavailable: the service is down, busy or too slow, also after the retries.
             EmbedderError: it refused, or its answer cannot be used.
         """
-        tasks: list[asyncio.Task[list[list[float]]]] = []
-        failures: list[BaseException] = []
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks += [group.create_task(self._ask(part)) for part in self._parts(texts)]
-        except* EmbedderError as failed:
-            failures += failed.exceptions
+        tasks = [asyncio.create_task(self._ask(part)) for part in self._parts(texts)]
+        failures = await _failures(tasks)
         if failures:
             raise min(failures, key=lambda error: isinstance(error, EmbedderUnavailable))
         return [vector for task in tasks for vector in task.result()]
@@ -186,6 +181,22 @@ class OpenAIEmbedder:
         if self._base_url == _OPENAI:
             raise InvalidInput("OpenAI needs a key: set OPENAI_API_KEY, or pass OpenAIEmbedder(api_key=...)")
         return "none"
+
+
+async def _failures(tasks: Sequence[asyncio.Task[Any]]) -> list[BaseException]:
+    """Why tasks failed, once all have ended; after the first failure the others are cancelled. Empty: none.
+
+    No TaskGroup: before Python 3.13 one that fails leaves its caller marked as being cancelled.
+    """
+    try:
+        if tasks:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    errors = [task.exception() for task in tasks if not task.cancelled()]
+    return [error for error in errors if error is not None]
 
 
 def split_dimensions(spec: str) -> tuple[str, int | None]:

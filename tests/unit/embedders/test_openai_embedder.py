@@ -203,6 +203,17 @@ def test_what_is_below_one_is_refused(server: OpenAIServer, field: str) -> None:
         make(server, **{field: -1})
 
 
+async def test_a_failure_leaves_the_callers_task_as_if_nobody_had_cancelled_it(
+    server: OpenAIServer, embedder: OpenAIEmbedder
+) -> None:
+    server.script_embed(lambda _: Answer(status=500))
+    with pytest.raises(EmbedderUnavailable):
+        await embedder.embed(["one", "two"], "document")
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
 @pytest.mark.parametrize("answer", DOWN.values(), ids=DOWN)
 async def test_what_is_remembered_while_it_is_down_is_kept_and_its_vector_follows(
     server: OpenAIServer, embedder: OpenAIEmbedder, answer: Answer

@@ -59,7 +59,7 @@ class Conflict(RetentiveError):
 
     def __init__(self, message: str = "", *, taken: "Mapping[str, str] | None" = None) -> None:
         super().__init__(message)
-        self.taken: "Mapping[str, str]" = taken or {}
+        self.taken: Mapping[str, str] = taken or {}
 
 
 class NotTrusted(RetentiveError, PermissionError):

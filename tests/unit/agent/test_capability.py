@@ -380,7 +380,7 @@ async def test_a_failing_write_without_a_memory_is_in_the_runs_events(tmp_path: 
     result = await Agent(Strict().model, capabilities=[capability]).run("Hello.")
     report = capability.report(result.run_id)
     assert report is not None
-    *before, event = report.events
+    *_, event = report.events
     assert (event.type, event.verb, event.run) == (EventType.MEMORY_FAILED, "append", result.run_id)
     assert event.scope == Scope("default", "ada")
     assert "no space left" in str(event.error)

@@ -32,11 +32,11 @@ class Keeper:
             WrongKey: the master key is another, or the namespace holds data and its key is gone.
         """
         found = await self.keys(namespace)
-        if found is None:
-            if await holds_data():
+        if found is None and await holds_data():
+            found = await self.keys(namespace)  # the first writer may have made it just now
+            if found is None:
                 raise no_key(namespace)
-            found = self._kept(namespace, await self._encryption.make_keys(namespace))
-        return found
+        return found or self._kept(namespace, await self._encryption.make_keys(namespace))
 
     def forget(self) -> None:
         """Drop all keys."""

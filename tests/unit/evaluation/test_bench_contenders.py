@@ -94,6 +94,7 @@ async def test_reweighting_ranks_the_same_memories_by_other_profiles() -> None:
 def test_each_weight_of_the_profiles_belongs_to_a_part() -> None:
     shape = {"name", "saturation", "length", "length_floor", "soft_words", "neighbour_words"}
     shape |= {"min_cosine", "pair_distance", "half_life_s", "told_enough"}
+    shape |= {"fading", "fading_half_life_s"}  # off unless asked for
     switched = {name for off in PARTS.values() for name in off}
     assert switched == {field.name for field in fields(RankingProfile)} - shape
 

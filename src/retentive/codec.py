@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from retentive.checks import Json
 from retentive.errors import StoreCorrupt
@@ -20,6 +21,12 @@ _TIMES = (
     "superseded_at",
     "planned_until",
 )
+ITEM_FIELDS: Final = frozenset(field.name for field in fields(MemoryItem)) - {"scope"} | {
+    "namespace",
+    "user_id",
+}
+"""The names that a memory may have in its JSON form."""
+
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _KINDS = {str(kind): kind for kind in MemoryKind}
 _ORIGINS = {str(origin): origin for origin in Origin}
@@ -69,6 +76,8 @@ def item_to_dict(item: MemoryItem) -> dict[str, Json]:
         out["metadata"] = dict(item.metadata)
     if item.merged_from:
         out["merged_from"] = list(item.merged_from)
+    if item.merged_sources:
+        out["merged_sources"] = [_source_to_dict(source) for source in item.merged_sources]
     if item.source is not None:
         out["source"] = _source_to_dict(item.source)
     return out
@@ -90,6 +99,7 @@ def item_from_dict(data: Mapping[str, Any]) -> MemoryItem:
             tags=tuple(data.get("tags", ())),
             metadata=data.get("metadata", {}),
             merged_from=tuple(data.get("merged_from", ())),
+            merged_sources=tuple(map(_source_from_dict, data.get("merged_sources", ()))),
             source=_source_from_dict(data["source"]) if "source" in data else None,
             **_optional_fields(data),
         )

@@ -69,7 +69,7 @@ def assemble(
         writer=writer,
         batches=Batches(store, writer, clock),
         histories=Histories(store, indexes, clock),
-        removal=Removal(store, Erasing(store, indexes, clock), clock),
+        removal=Removal(store, Erasing(store, indexes, clock), indexes, clock),
         verification=Verification(store, indexes),
         reembedding=Reembedding(store, chosen, indexes),
         pruner=Pruner(store, indexes, erasing, clock),

@@ -20,20 +20,22 @@ from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from retentive import memory as async_memory
 from retentive import threads as async_threads
 from retentive.conversation import Conversation
-from retentive.encryption import EncryptionOption
 from retentive.errors import Conflict
 from retentive.events import Subscriber
-from retentive.integrity import IntegrityOption
 from retentive.memory.working import WorkingMemory as AsyncWorkingMemory
 from retentive.redaction.base import Redactor
 from retentive.stores.base import Damage, ThreadStore
+
+if TYPE_CHECKING:
+    from retentive.encryption import EncryptionOption
+    from retentive.integrity import IntegrityOption
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -296,8 +298,8 @@ def open_thread(  # noqa: PLR0913 - as the asynchronous one
     read_only: bool = False,
     home: Path | None = None,
     store: ThreadStore | None = None,
-    integrity: IntegrityOption = None,
-    encryption: EncryptionOption = None,
+    integrity: "IntegrityOption" = None,
+    encryption: "EncryptionOption" = None,
     redactor: Redactor | None = None,
 ) -> Thread:
     """As `retentive.open_thread`: while it is in use, the same name gives the same object."""

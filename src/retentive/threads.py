@@ -11,24 +11,28 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from retentive.checks import check_label, check_limit, check_metadata, check_text
 from retentive.clock import Clock, NewId, new_id, utc_now
 from retentive.conversation import MAX_TURNS, Conversation, check_role
-from retentive.encryption import EncryptedThreadStore, EncryptionOption, encryption_of
 from retentive.errors import Conflict, InvalidInput, ReadOnly
 from retentive.events import Event, EventType, Subscriber, Subscribers, tell, told_to_nobody
 from retentive.frozen import frozen
+from retentive.guards import asked, guards_of
 from retentive.home import home as default_home
-from retentive.integrity import IntegrityOption, integrity_of, sealed_threads
 from retentive.names import check_name, file_name
 from retentive.redaction.base import Redactor, check_redactor
 from retentive.redaction.fields import redacted_said
 from retentive.stores.base import Damage, LeasesThreads, LogRead, NewTurn, ThreadStore
 from retentive.stores.jsonl_threads import JsonlThreadStore
 from retentive.stores.leases import HeldKeys, held
+from retentive.stores.wrapped import check_guarded, check_readable
 from retentive.types import Scope, Turn
+
+if TYPE_CHECKING:
+    from retentive.encryption import EncryptionOption
+    from retentive.integrity import IntegrityOption
 
 Say: TypeAlias = "str | Turn | Mapping[str, Any]"
 """A turn to append: its content (the user's), one to copy, or content, role, metadata and key by name."""
@@ -61,8 +65,8 @@ async def open_thread(  # noqa: PLR0913 - where it is kept, and how
     read_only: bool = False,
     home: Path | None = None,
     store: ThreadStore | None = None,
-    integrity: IntegrityOption = None,
-    encryption: EncryptionOption = None,
+    integrity: "IntegrityOption" = None,
+    encryption: "EncryptionOption" = None,
     redactor: Redactor | None = None,
 ) -> "Thread":
     """The thread of that name, with all turns it has so far; an unknown one is empty.
@@ -88,12 +92,12 @@ async def open_thread(  # noqa: PLR0913 - where it is kept, and how
     place = (home or default_home()).absolute() if store is None else store
     with _live_lock:
         where = place if isinstance(place, Path) else _identity(place)
-        key = (where, namespace, id, read_only, _mark(integrity), _mark(encryption), _mark(redactor))
+        marks = [_mark(option) for option in (*asked(integrity, encryption), redactor)]
+        key = (where, namespace, id, read_only, *marks)
         thread = _live.get(key)
         if thread is None:
-            kept_in = _guarded(
-                _store_below(place) if isinstance(place, Path) else place, integrity, encryption
-            )
+            bare = _store_below(place) if isinstance(place, Path) else place
+            kept_in = guards_of(integrity, encryption).threads(bare)
             thread = _live[key] = Thread(kept_in, namespace, id, read_only=read_only, redactor=redactor)
     return await thread.refresh()
 
@@ -101,14 +105,6 @@ async def open_thread(  # noqa: PLR0913 - where it is kept, and how
 def _mark(option: object) -> str | int | None:
     """What tells one way to open a thread from another."""
     return option if option is None or isinstance(option, str) else _identity(option)
-
-
-def _guarded(store: ThreadStore, integrity: IntegrityOption, encryption: EncryptionOption) -> ThreadStore:
-    """The store as the options ask for it; the seal lies over what is encrypted."""
-    keyed, secret = integrity_of(integrity), encryption_of(encryption)
-    if keyed is not None:
-        store = sealed_threads(store, keyed)
-    return store if secret is None else EncryptedThreadStore(store, secret)
 
 
 class Thread:
@@ -195,14 +191,14 @@ class Thread:
             role: user, assistant, system or tool.
             metadata: a JSON object, copied.
             key: makes a retry harmless: a turn that was appended with the same key stays the only one,
-                whoever appended it, and whatever this call would say. The turn's id follows from it.
+                whoever appended it. The turn's id follows from it.
 
         Raises:
             InvalidInput: nothing was written.
             RedactionError: the thread's redactor failed; nothing was written.
             ReadOnly: opened `read_only`, or without the right to write; nothing was written.
-            Conflict: somebody deleted or shortened the log; nothing was written, and `messages()` now gives
-                what is left.
+            Conflict: the key was used for another turn, of another role or content; or somebody deleted or
+                shortened the log, and `messages()` now gives what is left. Nothing was written.
             StoreUnavailable: disk full or the like; nothing was written.
         """
         return await self._append([self._new_turn(content, role, metadata, key)])
@@ -276,6 +272,9 @@ class Thread:
     async def _append(self, turns: Sequence[NewTurn]) -> "Thread":
         if self.read_only:
             raise ReadOnly(f"thread {self.id!r} was opened read_only; open it without to append")
+        with self._lock:
+            known = self._turns[-1:]
+        check_guarded(self.id, known)
         turns = await self._redacted(turns)
         while True:
             turns, since = self._not_there(turns)
@@ -290,7 +289,9 @@ class Thread:
             self._take(read)
             if read.redactions != self._redactions:
                 await self.refresh()
-            there = {turn.id for turn in read.turns}
+            there = {turn.id: turn for turn in read.turns}
+            for turn in turns:
+                _check_same_call(turn, there.get(turn.id))
             written = [turn.id for turn in turns if turn.id in there]
             self._tell(EventType.THREAD_WRITE, "append", started, written)
             turns = [turn for turn in turns if turn.id not in there]
@@ -298,11 +299,18 @@ class Thread:
     def _not_there(self, turns: Sequence[NewTurn]) -> tuple[list[NewTurn], int]:
         """The turns but for those whose key was used already, and the last number known here."""
         with self._lock:
-            used, left = set(self._keyed), list[NewTurn]()
+            wanted = {turn.id for turn in turns if turn.id in self._keyed}
+            used: dict[str, Turn | NewTurn] = (
+                {one.id: one for one in self._turns if one.id in wanted} if wanted else {}
+            )
+            left: list[NewTurn] = []
             for turn in turns:
-                if not turn.once or turn.id not in used:
+                if turn.id in used:
+                    _check_same_call(turn, used[turn.id])
+                else:
                     left.append(turn)
-                    used.add(turn.id)
+                    if turn.once:
+                        used[turn.id] = turn
             return left, self._turns[-1].seq if self._turns else 0
 
     async def _redacted(self, turns: Sequence[NewTurn]) -> Sequence[NewTurn]:
@@ -341,6 +349,7 @@ class Thread:
         with self._lock:
             last = self._turns[-1].seq if self._turns else 0
             new = [turn for turn in read.turns if turn.seq > last]
+            check_readable(self.id, new)
             if new:
                 self._turns += map(_shared, new)
                 self._keyed.update(turn.id for turn in new if turn.id.startswith(KEYED))
@@ -399,6 +408,14 @@ def _said(turn: Say) -> dict[str, Any]:
 def _id_of_key(key: str) -> str:
     checked = check_label("key", key, max_chars=MAX_KEY_CHARS)
     return KEYED + blake2b(checked.encode(), digest_size=16).hexdigest()
+
+
+def _check_same_call(turn: NewTurn, there: "Turn | NewTurn | None") -> None:
+    """Refuse a turn whose key was used for another one; of a redacted one nobody can tell any more."""
+    if there is None or (isinstance(there, Turn) and there.is_redacted):
+        return
+    if (turn.role, turn.content) != (there.role, there.content):
+        raise Conflict(f"the key of the turn {turn.id!r} was used for another turn: give each turn its own")
 
 
 def _redacted(redactor: Redactor, turn: NewTurn) -> NewTurn:

@@ -66,7 +66,8 @@ class MemoryItem:
     `near` names the older memory of the scope that says nearly the same but differs in a fact.
     `superseded_by` names the memory that took its place, `superseded_at` when that was written, and
     `planned_until` the `valid_until` it had until then; `supersedes` names the one whose place it took (of
-    several the first). `merged_from` names, for one that `consolidate` made, those that it says as one.
+    several the first). `merged_from` names, for one that `consolidate` made, those that it says as one,
+    and `merged_sources` all that those came from, which stays known when they are purged.
     `embedder` is the fingerprint of the model that was asked for its vector (it may have had none for this
     text); None means that none has answered yet, and that the vector follows.
     """
@@ -92,6 +93,7 @@ class MemoryItem:
     superseded_at: datetime | None = None
     planned_until: datetime | None = None
     merged_from: tuple[str, ...] = ()
+    merged_sources: tuple[Source, ...] = ()
     near: str | None = None
     embedder: str | None = None
 
@@ -106,6 +108,12 @@ class MemoryItem:
         return (
             self.kind is MemoryKind.EPISODIC and source is not None and bool(source.thread and source.turns)
         )
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """All that it comes from, its own `source` first; each once."""
+        own = () if self.source is None else (self.source,)
+        return tuple(dict.fromkeys((*own, *self.merged_sources)))
 
     @property
     def stated_period(self) -> tuple[datetime | None, datetime | None]:
@@ -251,19 +259,27 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Whether something forgotten is still there: truthy when nothing was found.
+    """Whether what was forgotten is gone: truthy when all was searched and nothing was found.
 
-    `found` says where something is, and `skipped` what could not be searched and why. `shared` counts the
-    fingerprints met in files that living memories or turns account for: others say the same in part.
+    `found` says where something is, and `skipped` what could not be searched and why: then the verdict is no
+    proof, and falsy, whatever was found (see `complete`). `shared` counts the fingerprints met in files that
+    living memories or turns account for: others say the same in part. Where a store is `encrypted`, files
+    were searched for the encrypted bytes of what was removed, and for its words in clear.
     """
 
     checked: tuple[Checked, ...]
     found: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     shared: int = 0
+    encrypted: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether all was searched that had to be."""
+        return not self.skipped
 
     def __bool__(self) -> bool:
-        return not self.found
+        return self.complete and not self.found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

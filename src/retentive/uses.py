@@ -7,9 +7,9 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import blake2b
-from typing import Final, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from retentive.codec import to_json
 from retentive.errors import Conflict, RetentiveError
@@ -23,6 +23,7 @@ SHARDS: Final = 16
 MAX_A_SHARD: Final = 10_000
 FLUSH_AFTER_S: Final = 5.0
 MAX_WAITING: Final = 10_000
+AT_ONCE: Final = 1_000
 COUNTED: Final = frozenset(["recall", "context"])
 TRIES: Final = 5
 _MICROSECONDS: Final = 1_000_000
@@ -47,44 +48,54 @@ class UseNotes:
         return found
 
     async def add(self, scope: Scope, seen: Uses) -> None:
-        """Add these counts to those that are kept.
+        """Add these counts to those that are kept, but for those of memories that are gone.
 
         Raises:
-            Conflict: others kept changing the same notes; nothing was added.
+            Conflict: others kept changing the same notes.
         """
+        there = await self._there(scope, list(seen))
+        await self._change(scope, there, _adding({id: seen[id] for id in there}))
+        if gone := there - await self._there(scope, list(there)):  # forgotten meanwhile: they must not stay
+            await self._change(scope, gone, _dropping(gone))
 
-        def added(kept: dict[str, tuple[int, int]]) -> None:
-            for memory_id, (count, last) in seen.items():
-                before = kept.pop(memory_id, (0, last))
-                kept[memory_id] = before[0] + count, max(before[1], last)
+    async def without(self, scope: Scope, ids: Collection[str]) -> "Different":
+        """What is different in the notes without the counts of these memories; writes nothing."""
+        return await self._different(scope, ids, _dropping(ids))
 
-        await self._change(scope, {_shard(memory_id) for memory_id in seen}, added)
+    async def _there(self, scope: Scope, ids: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for start in range(0, len(ids), AT_ONCE):
+            got = await self._store.get(scope, ids[start : start + AT_ONCE])
+            found.update(memory.item.id for memory in got if memory is not None)
+        return found
 
-    async def drop(self, scope: Scope, ids: Collection[str]) -> None:
-        """Forget the counts of these memories; harmless where there are none."""
-
-        def dropped(kept: dict[str, tuple[int, int]]) -> None:
-            for memory_id in ids:
-                kept.pop(memory_id, None)
-
-        if await self._store.notes(scope, PREFIX):
-            await self._change(scope, {_shard(memory_id) for memory_id in ids}, dropped)
-
-    async def _change(self, scope: Scope, names: Collection[str], change: _Change) -> None:
+    async def _change(self, scope: Scope, ids: Collection[str], change: _Change) -> None:
         for _ in range(TRIES):
-            notes = await self._store.notes(scope, PREFIX)
-            before = {name: notes.get(name) for name in names}
-            after = {name: _changed(note, change, name) for name, note in before.items()}
-            different = {name: note for name, note in after.items() if note != before[name]}
-            if not different:
+            notes = await self._different(scope, ids, change)
+            if not notes.after:
                 return
-            expected = {name: before[name] for name in different}
             try:
-                await self._store.write(Changes(scope=scope, notes=different, expected=expected))
+                await self._store.write(Changes(scope=scope, notes=notes.after, expected=notes.before))
             except Conflict:
                 continue
             return
         raise Conflict("others kept changing how often memories were used; try again")
+
+    async def _different(self, scope: Scope, ids: Collection[str], change: _Change) -> "Different":
+        kept = await self._store.notes(scope, PREFIX)
+        before = {name: kept.get(name) for name in {_shard(memory_id) for memory_id in ids}}
+        after = {name: _changed(note, change, name) for name, note in before.items()}
+        return Different(before, {name: note for name, note in after.items() if note != before[name]})
+
+
+class Different(NamedTuple):
+    """The notes that a change looks at as they are, and those it makes different as they are to be.
+
+    None is not there.
+    """
+
+    before: Mapping[str, bytes | None]
+    after: Mapping[str, bytes | None]
 
 
 class UseTracker:
@@ -137,6 +148,23 @@ class UseTracker:
                 await self._notes.add(scope, counts)
             except RetentiveError:
                 _log.warning("how often %d memories were used is lost", len(counts), exc_info=True)
+
+
+def _adding(seen: Uses) -> _Change:
+    def added(kept: dict[str, tuple[int, int]]) -> None:
+        for memory_id, (count, last) in seen.items():
+            before = kept.pop(memory_id, (0, last))
+            kept[memory_id] = before[0] + count, max(before[1], last)
+
+    return added
+
+
+def _dropping(ids: Collection[str]) -> _Change:
+    def dropped(kept: dict[str, tuple[int, int]]) -> None:
+        for memory_id in ids:
+            kept.pop(memory_id, None)
+
+    return dropped
 
 
 def _shard(memory_id: str) -> str:

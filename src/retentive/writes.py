@@ -21,14 +21,16 @@ from retentive.ranking.dedupe import NEAR_COSINE
 from retentive.ranking.features import features, pack
 from retentive.ranking.filters import expired
 from retentive.ranking.near import near_memories
-from retentive.ranking.restatement import settled
+from retentive.ranking.restatement import other_use, settled
 from retentive.redaction.base import Redactor
 from retentive.redaction.fields import redacted_edit, redacted_item
 from retentive.stores.base import Changes, MemoryStore, StoredMemory
+from retentive.trust import may_replace
 from retentive.types import MemoryItem, Scope
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+Outcome: TypeAlias = MemoryItem | Conflict
 _Single: TypeAlias = tuple[MemoryItem, str | None, datetime]  # with its key, and when it was remembered
 
 MAX_BATCH = 1_000
@@ -69,7 +71,23 @@ class Writer:
     async def remember(
         self, scope: Scope, new: Sequence[NewMemory], lifetimes: Lifetimes, new_id: NewId
     ) -> Remembered:
-        """Store each draft that is not there already. All are checked before any is written."""
+        """Store each draft that is not there already. All are checked before any is written.
+
+        Raises:
+            Conflict: the key of one was used for another statement; the others were written.
+        """
+        rows = await self.remember_each(scope, new, lifetimes, new_id)
+        kept = _kept_or_refused([outcome for _, outcome in rows])
+        restated = tuple(old.id for (made, _), old in zip(rows, kept, strict=True) if made.id != old.id)
+        return Remembered(items=kept, restated=restated)
+
+    async def remember_each(
+        self, scope: Scope, new: Sequence[NewMemory], lifetimes: Lifetimes, new_id: NewId
+    ) -> list[tuple[MemoryItem, Outcome]]:
+        """As `remember`, each draft by itself: what was made of it, and the memory that states it now.
+
+        Of one whose key was used for another statement the Conflict in place of that memory.
+        """
         now = self._clock()
         items = await self.redacted(
             await _pure(len(new), lambda: drafts.make_items(new, scope, now, lifetimes, new_id))
@@ -78,18 +96,17 @@ class Writer:
             kept = [await self._together.ask(scope, (items[0], new[0].key, now))]
         else:
             kept = await self._remember_all(items, [draft.key for draft in new], now)
-        restated = tuple(old.id for item, old in zip(items, kept, strict=True) if item.id != old.id)
-        return Remembered(items=kept, restated=restated)
+        return list(zip(items, kept, strict=True))
 
-    async def _remember_together(self, _: Hashable, asked: Sequence[_Single]) -> list[MemoryItem]:
+    async def _remember_together(self, _: Hashable, asked: Sequence[_Single]) -> list[Outcome]:
         """What several callers remember in one scope at the same moment."""
         items, keys, moments = zip(*asked, strict=True)
         return await self._remember_batch(items, keys, max(moments))
 
     async def _remember_all(
         self, items: Sequence[MemoryItem], keys: Sequence[str | None], now: datetime
-    ) -> list[MemoryItem]:
-        kept: list[MemoryItem] = []
+    ) -> list[Outcome]:
+        kept: list[Outcome] = []
         for start in range(0, len(items), MAX_BATCH):
             end = start + MAX_BATCH
             kept += await self._remember_batch(items[start:end], keys[start:end], now)
@@ -97,19 +114,30 @@ class Writer:
 
     async def _remember_batch(
         self, items: Sequence[MemoryItem], keys: Sequence[str | None], now: datetime
-    ) -> list[MemoryItem]:
+    ) -> list[Outcome]:
+        """For each item the memory that states it now; a Conflict where its key is of another statement."""
         vectors = await self.embed(items)
         settled = await self.compare(items, vectors, now)
-        rows = [row for row in zip(items, settled, keys, vectors, strict=True) if row[0].id == row[1].id]
+        new = [row for row in zip(items, settled, keys, vectors, strict=True) if row[0].id == row[1].id]
         fresh = await _pure(
-            len(rows), lambda: [self.stored(after, key, vector) for _, after, key, vector in rows]
+            len(new), lambda: [self.stored(after, key, vector) for _, after, key, vector in new]
         )
         stored = await self._insert(fresh, now) if fresh else dict[str, MemoryItem]()
         kept = [stored.get(item.id, item) for item in settled]
-        for item, old, key in zip(items, kept, keys, strict=True):
+        return await self._stated_again(list(zip(items, keys, kept, strict=True)), now)
+
+    async def _stated_again(
+        self, rows: Sequence[tuple[MemoryItem, str | None, MemoryItem]], now: datetime
+    ) -> list[Outcome]:
+        """What comes of each item, its key, and the memory that states it or has its key."""
+        outcomes = [other_use(*row) or row[2] for row in rows]
+        same = [row for row, one in zip(rows, outcomes, strict=True) if not isinstance(one, Conflict)]
+        for item, key, old in same:
             if key is not None and old.id != item.id:
                 await self._leave_key(item.scope, old.id, key)
-        return await self._kept_as_long(kept, items, now)
+        kept = await self._kept_as_long([old for _, _, old in same], [item for item, _, _ in same], now)
+        left = iter(kept)
+        return [one if isinstance(one, Conflict) else next(left) for one in outcomes]
 
     async def _leave_key(self, scope: Scope, memory_id: str, key: str) -> None:
         """Let a memory that was stated again be known by the key of that call, if neither is taken."""
@@ -129,10 +157,12 @@ class Writer:
     async def _kept_as_long(
         self, kept: Sequence[MemoryItem], items: Sequence[MemoryItem], now: datetime
     ) -> list[MemoryItem]:
-        """The memories kept, each made to live as long as the items that state it again."""
+        """The memories kept, each made to live as long as the items that state it again and may do so."""
         ends: dict[str, datetime | None] = {}
         for old, item in zip(kept, items, strict=True):
-            if old.id != item.id and _is_later(item.expires_at, ends.get(old.id, old.expires_at)):
+            if old.id == item.id or not may_replace(item, old):
+                continue
+            if _is_later(item.expires_at, ends.get(old.id, old.expires_at)):
                 ends[old.id] = item.expires_at
         longer = {
             memory_id: await self._prolong(items[0].scope, memory_id, end, now)
@@ -284,6 +314,14 @@ class Writer:
 async def _pure(size: int, work: Callable[[], _T]) -> _T:
     """What `work` gives, done in a thread where there is so much of it that other tasks would wait."""
     return work() if size <= INLINE_ITEMS else await asyncio.to_thread(work)
+
+
+def _kept_or_refused(outcomes: Sequence[Outcome]) -> list[MemoryItem]:
+    """The memories; raises the first Conflict among them."""
+    for one in outcomes:
+        if isinstance(one, Conflict):
+            raise one
+    return [one for one in outcomes if not isinstance(one, Conflict)]
 
 
 def _taken(inserts: Sequence[StoredMemory], ids: Sequence[str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ IDS = {
     *("EMP-1", "EMP-2", "IDS-1", "IDS-2", "TIM-1", "TIM-2", "TIM-3", "DUP-1", "DUP-2", "DUP-3"),
     *("TEN-1", "TEN-2", "TEN-3", "TEN-4", "TEN-5", "LIM-1", "LIM-2", "DEL-1", "DEL-2", "DEL-3"),
     *("ASY-1", "ASY-2", "ASY-3", "HIS-1", "HIS-2", "HIS-3", "INJ-1", "INJ-2"),
-    *("EMB-1", "EMB-2", "EMB-3", "EMB-4", "EMB-5", "JSN-1", "JSN-2", "RES-1", "RES-2", "MIG-2"),
+    *("EMB-1", "EMB-2", "EMB-3", "EMB-4", "EMB-5", "JSN-1", "JSN-2", "RES-1", "RES-2", "MIG-1", "MIG-2"),
 }
 """Every handed case of the kinds that concern threads, memories and agents."""
 

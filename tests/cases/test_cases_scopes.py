@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.models.function import FunctionModel
 
 from retentive import (
     Batch,
@@ -22,6 +25,7 @@ from retentive import (
     Scope,
     Source,
 )
+from retentive.agent import MemoryCapability
 from retentive.embedders.base import Vectors
 from retentive.stores.in_memory_threads import InMemoryThreadStore
 from retentive.testing.embedders import ScriptedEmbedder
@@ -274,12 +278,26 @@ async def worked_on(memory: Memory, user: str | None, theirs: MemoryItem) -> obj
         return await memory.list(user_id=user, kinds="semantic")
 
 
+async def recalled_by_an_agent(memory: Memory, user: str | None, _: MemoryItem) -> object:
+    seen: list[object] = []
+
+    def answer(messages: list[ModelMessage], _: object) -> ModelResponse:
+        seen.extend(messages)
+        return ModelResponse(parts=[TextPart("Noted.")])
+
+    capability = MemoryCapability(memory, user_id=user, extractor=None)
+    await Agent(FunctionModel(answer), capabilities=[capability]).run("word KITEFISH")
+    assert "alpha word KITEFISH" in repr(seen)
+    return seen
+
+
 async def forgotten_user(memory: Memory, user: str | None, _: MemoryItem) -> object:
     return await memory.forget_user(user) if user is not None else None
 
 
 ENTRIES: dict[str, Touch] = {
     "recall": lambda memory, user, _: memory.recall("word KITEFISH beta", user_id=user, limit=100),
+    "recall by an agent": recalled_by_an_agent,
     "search": lambda memory, user, _: memory.search("word KITEFISH beta", user_id=user, limit=100),
     "list": lambda memory, user, _: memory.list(user_id=user),
     "list after": lambda memory, user, theirs: memory.list(user_id=user, after=theirs.id),

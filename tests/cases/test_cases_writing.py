@@ -17,7 +17,8 @@ from typing import Any, cast
 import apsw
 import pytest
 
-from retentive import InvalidInput, Memory, StoreClosed
+from retentive import AuditLog, InvalidInput, Memory, StoreClosed
+from retentive.audit import read_audit
 from retentive.testing.embedders import HashingEmbedder, ScriptedEmbedder
 from retentive.testing.places import KINDS_OF_STORE, Place
 
@@ -175,6 +176,25 @@ async def test_del_3_every_receipt_is_verified(place: Place) -> None:
     for receipt in receipts:
         verdict = await memory.verify_forgotten(receipt)
         assert verdict, verdict
+
+
+async def test_del_3_the_audit_log_and_the_counts_of_use_keep_no_words(place: Place, tmp_path: Path) -> None:
+    log = tmp_path / "audit" / "audit.jsonl"
+    memory = place.open(audit=AuditLog(log), track_use=True)
+    items = [
+        await memory.remember(f"zebrafact{n} is on shelf {n}", user_id="u", tags=[f"zebratag{n}"])
+        for n in range(6)
+    ]
+    await memory.recall("Where is zebrafact1?", user_id="u")
+    receipt = await memory.forget(items[1].id, user_id="u")
+    assert await memory.verify_forgotten(receipt)
+    await memory.clear(user_id="u")
+    await memory.close()
+    verbs = [entry.verb for entry in read_audit(log) if entry is not None and items[1].id in entry.ids]
+    assert verbs == ["remember", "recall", "forget"]
+    written = log.read_bytes() + (place.bytes_on_disk() if place.keeps else b"")
+    assert b"zebra" not in written
+    assert await place.open().scopes() == []
 
 
 async def check_left(place: Place, left: range) -> None:

@@ -14,7 +14,7 @@ from typing import Any, cast
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = tuple(sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]))
-EXAMPLES = tuple(sorted((ROOT / "examples").glob("*.py")))
+EXAMPLES = tuple(sorted([*(ROOT / "examples").glob("*.py"), *(ROOT / "examples" / "life").glob("*.py")]))
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SAYS = re.compile(r"^\s*# ?> ?(.*)$", re.MULTILINE)

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from retentive import Conflict, Memory, MemoryItem, MemoryKind, NotFound, NotTrusted, Origin
+from retentive import Conflict, Memory, MemoryItem, MemoryKind, NotFound, NotTrusted, Origin, RetentionPolicy
 from retentive.embedders.base import EmbedKind, Vectors
+from retentive.life.consolidate import CHANGED
 from retentive.testing.places import KINDS_OF_STORE, Place
 
 _T = TypeVar("_T")
@@ -36,14 +37,16 @@ picks = st.integers(0, 30)
 class Apart:
     """An embedder whose texts lie far apart, but for those that are equal."""
 
-    name, dimensions = "apart", 32
+    dimensions = 32
+
+    def __init__(self, name: str = "apart") -> None:
+        self.name = name
 
     async def embed(self, texts: Sequence[str], kind: EmbedKind) -> Vectors:
         return np.stack([self._one(text) for text in texts])
 
-    @staticmethod
-    def _one(text: str) -> Vectors:
-        seed = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+    def _one(self, text: str) -> Vectors:
+        seed = int.from_bytes(blake2b((self.name + text).encode(), digest_size=8).digest(), "big")
         return np.random.default_rng(seed).standard_normal(32).astype(np.float32)
 
 
@@ -63,6 +66,7 @@ class Life:
     supersedes: str | None = None
     by: str | None = None
     by_at: datetime | None = None
+    sources: tuple[str, ...] = ()
     slot: tuple[object, ...] | None = None
 
     @property
@@ -83,6 +87,8 @@ class Life:
         replaced = self.by is not None
         if undone or (known is not None and self.by_at is not None and self.by_at > known):
             replaced = False
+        if replaced and self.ends is None:  # merged: what took its place says the same
+            return False
         end = self.ends if replaced or self.by is None else self.planned
         return not self.gone(at) and (self.begins is None or self.begins <= at) and (end is None or at < end)
 
@@ -118,6 +124,8 @@ class Model:
 
     def prolong(self, id: str, draft: Life) -> None:
         life = self.lives[id]
+        if TRUST.index(draft.origin) < TRUST.index(life.origin):
+            return
         if life.expires is not None and (draft.expires is None or draft.expires > life.expires):
             self.lives[id] = replace(life, expires=draft.expires)
 
@@ -167,17 +175,103 @@ class Model:
             found |= more
         return found
 
-    def forget(self, id: str) -> set[str]:
+    def forget(self, id: str, now: datetime) -> set[str]:
+        """It and its older versions go, but for one that holds until a later correction begins."""
         if id not in self.lives:
             return set()
-        gone = self.older([id])
+        gone = {id}
+
+        def holds_still(life: Life) -> bool:
+            return life.ends is not None and life.ends > now
+
+        while more := {x.id for x in self.lives.values() if x.by in gone and not holds_still(x)} - gone:
+            gone |= more
+        for life in [x for x in self.lives.values() if x.by in gone and x.id not in gone]:
+            again = replace(life, by=None, by_at=None, ends=life.planned, planned=None)
+            self.lives[life.id] = again.with_slot()
+        self.drop(gone)
+        return gone
+
+    def remove(self, ids: Iterable[str]) -> set[str]:
+        """They and all their older versions go."""
+        gone = self.older(ids)
+        self.drop(gone)
+        return gone
+
+    def drop(self, gone: set[str]) -> None:
+        """They go; what stays names them no more."""
         for each in gone:
             del self.lives[each]
-        for life in list(self.lives.values()):
+        for each in list(self.lives.values()):
+            sources = tuple(source for source in each.sources if source not in gone)
+            life = self.lives[each.id] = replace(each, sources=sources)
             if life.supersedes in gone:
                 left = [other.id for other in self.lives.values() if other.by == life.id]
                 self.lives[life.id] = replace(life, supersedes=max(left, default=None))
-        return gone
+
+    def prune(self, age: timedelta | None, purge: timedelta | None, now: datetime) -> set[str]:
+        def goes(life: Life) -> bool:
+            if life.gone(now):
+                return True
+            if life.by is None or life.by_at is None:
+                return age is not None and life.created < now - age
+            over = life.ends is None or life.ends <= now
+            return purge is not None and life.by_at <= now - purge and over
+
+        return self.remove([life.id for life in self.lives.values() if goes(life)])
+
+    def alike(self, now: datetime) -> list[list[Life]]:
+        """The groups that would become one, each with the one that leads it first."""
+        groups: dict[tuple[object, ...], list[Life]] = {}
+        for life in self.lives.values():
+            if life.kind is MemoryKind.SEMANTIC and life.by is None and life.holds(now):
+                groups.setdefault((life.text, life.period, life.ends), []).append(life)
+        several = [group for group in groups.values() if len(group) > 1]
+        return [
+            sorted(group, key=lambda x: (TRUST.index(x.origin), x.created, x.id), reverse=True)
+            for group in several
+        ]
+
+    def merge(self, group: Sequence[Life], id: str, now: datetime) -> bool:
+        """Make one of the group, unless what it says has its place already."""
+        ids = tuple(sorted(life.id for life in group))
+        one = replace(group[0], id=id, created=now, supersedes=group[0].id, sources=ids).with_slot()
+        if any(life.slot == one.slot and life.id not in ids for life in self.lives.values()):
+            return False
+        for life in group:
+            self.lives[life.id] = replace(life, by=id, by_at=now, planned=life.ends, ends=None, slot=None)
+        self.lives[id] = one
+        return True
+
+    def unmerge(self, id: str) -> list[Life] | type[Exception]:
+        one = self.lives.get(id)
+        if one is None or not one.sources:
+            return NotFound
+        after = self.lives.get(one.by or "")
+        if after is not None and id in after.sources:
+            return Conflict
+        apart: list[Life] = []
+        for source in one.sources:
+            life = replace(self.lives[source], by=one.by, by_at=one.by_at, planned=None)
+            life = replace(life, ends=self.lives[source].planned)
+            if one.by is not None and one.ends is not None:
+                end = min(one.ends, life.ends) if life.ends else one.ends
+                end = max(end, life.begins) if life.begins else end
+                life = replace(life, planned=life.ends, ends=end)
+            apart.append(life.with_slot())
+        there = {life.slot for life in self.lives.values() if life.slot and life.id != id}
+        slots = [life.slot for life in apart if life.slot]
+        if len(set(slots)) < len(slots) or there & set(slots):
+            return Conflict
+        heir = one.supersedes if one.supersedes in one.sources else max(one.sources)
+        del self.lives[id]
+        self.lives |= {life.id: life for life in apart}
+        for life in list(self.lives.values()):
+            if life.by == id:
+                self.lives[life.id] = replace(life, by=heir)
+            if life.supersedes == id:
+                self.lives[life.id] = replace(life, supersedes=heir)
+        return sorted(apart, key=lambda life: (life.created, life.id))
 
     def story(self, id: str, now: datetime) -> list[str]:
         if id not in self.lives or self.lives[id].gone(now):
@@ -206,10 +300,11 @@ class Machine(RuleBasedStateMachine):
         self.start = self.place.clock()
         self.model = Model()
         self.ids = ["nothing"]
+        self.embedder = "apart"
         self.memory = self.open()
 
     def open(self) -> Memory:
-        return self.place.open(embedder=Apart())
+        return self.place.open(embedder=Apart(self.embedder))
 
     def teardown(self) -> None:
         self.do(self.place.close())
@@ -252,6 +347,7 @@ class Machine(RuleBasedStateMachine):
             life.by,
             life.by_at,
         )
+        assert item.merged_from == life.sources
 
     @rule(text=texts, kind=kinds, origin=origins)
     def remember(self, text: str, kind: MemoryKind, origin: Origin) -> None:
@@ -298,7 +394,7 @@ class Machine(RuleBasedStateMachine):
     def forget(self, pick: int) -> None:
         id = self.ids[pick % len(self.ids)]
         receipt = self.do(self.memory.forget(id))
-        gone = self.model.forget(id)
+        gone = self.model.forget(id, self.now)
         assert set(receipt.ids) == gone
         assert receipt.removed.get("history", 0) == max(len(gone) - 1, 0)
 
@@ -310,6 +406,86 @@ class Machine(RuleBasedStateMachine):
     def reopen(self) -> None:
         self.do(self.memory.close())
         self.memory = self.open()
+
+    @rule()
+    def crash(self) -> None:
+        """Nobody closes it, nor waits for what it does in the background."""
+        self.memory = self.open()
+
+    @rule()
+    def change_model(self) -> None:
+        """What is said while there are vectors of another model is the matter of other tests."""
+        self.embedder = {"apart": "other", "other": "apart"}[self.embedder]
+        self.reopen()
+        there = any(not life.gone(self.now) for life in self.model.lives.values())
+        report = self.do(self.memory.reembed(everyone=True))
+        assert (report.left, report.moved > 0 or not there) == (0, True)
+        assert self.do(self.memory.recall("harbour note")).degraded == {}
+        assert self.do(self.memory.reembed(everyone=True)).moved == 0
+
+    @rule(age=st.none() | st.integers(1, 200), purge=st.none() | st.integers(1, 120), dry_run=st.booleans())
+    def prune(self, age: int | None, purge: int | None, dry_run: bool) -> None:
+        spans = [None if n is None else timedelta(minutes=n) for n in (age, purge)]
+        policy = RetentionPolicy(max_age=spans[0], purge_superseded_after=spans[1])
+        report = self.do(self.memory.prune(policy, user_id=None, dry_run=dry_run))
+        before = dict(self.model.lives)
+        assert set(report.ids) == self.model.prune(spans[0], spans[1], self.now)
+        if dry_run:
+            self.model.lives = before
+
+    @rule(dry_run=st.sampled_from([False, False, True]))
+    def consolidate(self, dry_run: bool) -> None:
+        groups = {frozenset(life.id for life in group): group for group in self.model.alike(self.now)}
+        report = self.do(self.memory.consolidate(user_id=None, dry_run=dry_run))
+        if dry_run:
+            assert {frozenset(one.sources) for one in report.merged} == set(groups)
+            return
+        for one in report.merged:
+            assert self.model.merge(groups.pop(frozenset(one.sources)), str(one.id), self.now)
+            self.ids.append(str(one.id))
+        assert not any(self.model.merge(group, "?", self.now) for group in groups.values())
+        assert report.skipped.get(CHANGED, 0) == len(groups)
+
+    def merged(self, pick: int) -> str:
+        """One that a consolidation made, if there is any."""
+        merged = [id for id in self.ids if id in self.model.lives and self.model.lives[id].sources]
+        return (merged or self.ids)[pick % len(merged or self.ids)]
+
+    @rule(pick=picks, text=texts, begins=st.sampled_from([None, -45, 45]))
+    def supersede_merged(self, pick: int, text: str, begins: int | None) -> None:
+        self.supersede(self.ids.index(self.merged(pick)), text, Origin.USER, begins)
+
+    @rule(
+        text=texts,
+        less=st.sampled_from([Origin.TOOL, Origin.ASSISTANT]),
+        after=st.none() | texts,
+        begins=st.sampled_from([None, -45, 45]),
+        apart=st.booleans(),
+    )
+    def merge_two(self, text: str, less: Origin, after: str | None, begins: int | None, apart: bool) -> None:
+        """Who is trusted less says it first, so there are two; they become one, and maybe more happens."""
+        self.remember(text, MemoryKind.SEMANTIC, less)
+        self.remember(text, MemoryKind.SEMANTIC, Origin.USER)
+        self.wait(1)
+        self.consolidate(dry_run=False)
+        if after is not None:
+            self.supersede_merged(-1, after, begins)
+            self.wait(1)
+        if apart:
+            self.unmerge(-1)
+
+    @rule(pick=picks)
+    def unmerge(self, pick: int) -> None:
+        id = self.merged(pick)
+        expected = self.model.unmerge(id)
+        if isinstance(expected, type):
+            with pytest.raises(expected):
+                self.do(self.memory.unmerge(id))
+            return
+        apart = self.do(self.memory.unmerge(id))
+        assert [item.id for item in apart] == [life.id for life in expected]
+        for item in apart:
+            self.check(item, self.model.lives[item.id])
 
     @rule(as_of=minutes, known_at=minutes, floor=st.none() | st.sampled_from(TRUST), undone=st.booleans())
     def ask(self, as_of: int | None, known_at: int | None, floor: Origin | None, undone: bool) -> None:

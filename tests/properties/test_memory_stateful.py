@@ -87,6 +87,14 @@ class Model:
             return same[0]
         return (keyed or same or [None])[0]
 
+    def refuses(self, scope: Scope, draft: NewMemory, now: datetime) -> bool:
+        """Whether the draft's key was used for another statement."""
+        held = self.holder(scope, draft, now)
+        if held is None or draft.key is None or held.item.updated_at > held.item.created_at:
+            return False
+        mine = (draft.kind, normal(draft.content))
+        return (held.item.kind, normal(held.item.content)) != mine
+
     def remember(self, draft: NewMemory, item: MemoryItem, now: datetime) -> bool:
         """Take in what `remember` gave; whether it is a new memory."""
         held = self.holder(item.scope, draft, now)
@@ -188,7 +196,12 @@ class Machine(RuleBasedStateMachine):
         ttl = None if seconds is None else timedelta(seconds=seconds)
         draft = self.draft(text, kind, window, ttl=ttl, key=key, tags=sorted(tagged), importance=importance)
         fields = {name: getattr(draft, name) for name in draft.__slots__}
-        item = self.do(self.memories[scope.namespace].remember(**fields, user_id=scope.user_id))
+        call = self.memories[scope.namespace].remember(**fields, user_id=scope.user_id)
+        if self.model.refuses(scope, draft, self.now):
+            with pytest.raises(Conflict):
+                self.do(call)
+            return
+        item = self.do(call)
         if self.model.remember(draft, item, self.now):
             assert (item.content, item.kind, item.importance) == (text, kind, importance)
             assert (item.tags, item.created_at) == (tuple(sorted(tagged)), self.now)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,22 @@ def loaded() -> set[str]:
 @pytest.mark.parametrize("name", FORBIDDEN)
 def test_importing_the_package_pulls_in_nothing_that_an_extra_brings(loaded: set[str], name: str) -> None:
     assert name not in loaded
+
+
+_GUARDS = "import sys\nassert {'retentive.integrity', 'retentive.encryption'}"
+
+
+@pytest.mark.parametrize(
+    "script", ["import retentive", "from retentive import Memory\nMemory(store='memory://')"]
+)
+def test_guards_are_not_loaded_before_they_are_asked_for(script: str) -> None:
+    modules_after(f"{script}\n{_GUARDS}.isdisjoint(sys.modules)")
+
+
+def test_guards_that_are_asked_for_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RETENTIVE_STATE", str(tmp_path))
+    asked = "from retentive import Memory\nMemory(store='memory://', integrity='keyed', encryption='keyed')"
+    modules_after(f"{asked}\n{_GUARDS} <= set(sys.modules)")
 
 
 def test_every_public_name_is_there_after_the_import_alone() -> None:

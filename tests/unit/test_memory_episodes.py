@@ -7,6 +7,7 @@ import pytest
 
 from retentive import InvalidInput, Memory, MemoryKind, Origin, Source, sync
 from retentive.errors import NotTrusted
+from retentive.testing.clocks import FakeClock
 
 A_SOURCE = Source(document="runbook.md")
 
@@ -195,3 +196,42 @@ def test_the_blocking_ones_do_the_same() -> None:
         assert memory.facts_about("Ada")[0].id == fact.id
         assert memory.procedures_for("deploy the site")[0].id == procedure.id
         assert len(memory.context("deploy the site").hits) >= 2
+
+
+async def test_what_is_found_by_subject_task_or_context_keeps_to_the_floor(memory: Memory) -> None:
+    told = await memory.remember_fact("The gate code is 9999.", subject="gate")
+    await memory.remember_fact("The gate code is 6666.", subject="gate", origin=Origin.TOOL)
+    done = await memory.record_episode("Open the gate", "it opened", True, origin=Origin.USER)
+    await memory.record_episode("Open the gate", "it burnt", True, origin=Origin.TOOL)
+    way = await memory.remember_procedure("Open the gate", ["type the code"])
+    await memory.remember_procedure("Open the gate fast", ["break it"], origin=Origin.TOOL)
+    floor = Origin.USER
+    assert [hit.id for hit in await memory.facts_about("gate", min_trust=floor)] == [told.id]
+    assert [hit.id for hit in await memory.similar_episodes("open the gate", min_trust=floor)] == [done.id]
+    assert [hit.id for hit in await memory.procedures_for("open the gate", min_trust=floor)] == [way.id]
+    assert len(await memory.facts_about("gate")) == len(await memory.procedures_for("open the gate")) == 2
+    with pytest.raises(InvalidInput, match="min_trust"):
+        await memory.facts_about("gate", min_trust="admin")
+
+
+async def test_what_is_found_by_subject_task_or_context_is_what_held_then() -> None:
+    clock = FakeClock()
+    async with Memory(store="memory://", clock=clock) as memory:
+        old = await memory.remember_fact("The gate code is 9999.", subject="gate")
+        way = await memory.remember_procedure("Open the gate", ["type the code"])
+        done = await memory.record_episode("Open the gate", "it opened", True)
+        then = clock()
+        clock.move(days=1)
+        new = await memory.supersede(old.id, "The gate code is 4444.")
+        newer = await memory.remember_procedure("Open the gate", ["ring the bell"])
+        await memory.record_episode("Open the gate", "it rang", True)
+        for time in ("as_of", "known_at"):
+            at: Any = {time: then}
+            assert [hit.id for hit in await memory.facts_about("gate", **at)] == [old.id]
+            assert [hit.id for hit in await memory.procedures_for("open the gate", **at)] == [way.id]
+            shown = (await memory.context("what is the gate code?", **at)).text
+            assert ("9999" in shown, "4444" in shown) == (True, False)
+        found = await memory.similar_episodes("open the gate", known_at=then)
+        assert [hit.id for hit in found] == [done.id]
+        assert [hit.id for hit in await memory.facts_about("gate")] == [new.id]
+        assert [hit.id for hit in await memory.procedures_for("open the gate")] == [newer.id]

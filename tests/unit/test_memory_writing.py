@@ -363,3 +363,8 @@ async def test_the_error_of_a_batch_says_which_memory(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="memory 2 of 3: content is empty"):
         await memory.remember_many(["a fact", " ", "another"])
     assert await memory.count() == 0
+
+
+def test_a_clock_that_does_not_know_its_zone_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"clock.*has no time zone"):
+        Memory(store="memory://", clock=datetime.now)

@@ -7,6 +7,7 @@ import pytest
 from retentive import Memory, Profiles, RankingProfile, Scope, uses
 from retentive.stores.base import Changes, Written
 from retentive.stores.in_memory import InMemoryStore
+from retentive.stores.in_memory_threads import InMemoryThreadStore
 from retentive.testing.clocks import FakeClock
 from retentive.testing.places import Place
 from retentive.uses import UseNotes, UseTracker
@@ -70,10 +71,60 @@ class Raced(InMemoryStore):
 async def test_of_two_that_count_at_once_neither_is_lost() -> None:
     store, scope = Raced(), Scope("default")
     notes = UseNotes(store)
-    await store.open()
-    store.before = lambda: notes.add(scope, {"m1": (1, 5)})
-    await notes.add(scope, {"m1": (1, 3)})
-    assert await notes.read(scope) == {"m1": (2, 5)}
+    item = await Memory(store=store).remember("Rent is 900 euros.")
+    store.before = lambda: notes.add(scope, {item.id: (1, 5)})
+    await notes.add(scope, {item.id: (1, 3)})
+    assert await notes.read(scope) == {item.id: (2, 5)}
+
+
+async def test_what_is_forgotten_while_it_is_counted_is_not_counted() -> None:
+    store = Raced()
+    memory = Memory(store=store)
+    item = await memory.remember("Rent is 900 euros.", user_id="ann")
+
+    async def forget() -> None:
+        await memory.forget_user("ann", threads=InMemoryThreadStore())
+
+    store.before = forget
+    await UseNotes(store).add(Scope("default", "ann"), {item.id: (1, 3)})
+    assert await store.scopes("default") == []
+
+
+async def test_an_erased_user_does_not_come_back_with_the_counts_that_waited(place: Place) -> None:
+    memory, threads = place.open(track_use=True), InMemoryThreadStore()
+    await memory.remember("Carla likes figs.", user_id="carla@example.com")
+    await memory.recall("figs", user_id="carla@example.com")
+    await tracker_of(memory).flush()
+    await memory.recall("figs", user_id="carla@example.com")
+    receipt = await memory.forget_user("carla@example.com", threads=threads)
+    await memory.close()
+    other = place.open()
+    assert await other.scopes() == []
+    assert await other.verify_forgotten(receipt, threads=threads)
+    assert b"carla@" not in (place.bytes_on_disk() if place.keeps else b"")
+
+
+async def test_what_is_forgotten_takes_its_counts_along_and_leaves_those_of_others(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uses, "SHARDS", 1)
+    memory = place.open(track_use=True)
+    rent, ida = await memory.remember_many(["Rent is 900 euros.", "Ida rows on Sundays."])
+    for query in ("rent", "who rows?"):
+        await memory.recall(query, limit=1)
+    await tracker_of(memory).flush()
+    assert await counts(place) == {rent.id: 1, ida.id: 1}
+    await memory.recall("rent", limit=1)
+    receipt = await memory.forget(rent.id)
+    assert await counts(place) == {ida.id: 1}
+    await memory.close()
+    assert await counts(place) == {ida.id: 1}
+    other = place.open()
+    assert await other.verify_forgotten(receipt)
+    note = b'{"%s":[1,1]}' % rent.id.encode()
+    await place.store().write(Changes(scope=Scope("default"), notes={"use/0": note}))
+    verdict = await other.verify_forgotten(receipt)
+    assert verdict.found == ("uses: 1",)
 
 
 async def test_a_full_hand_is_written_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,11 +143,14 @@ async def test_of_too_many_the_least_recently_used_are_forgotten(
     monkeypatch.setattr(uses, "MAX_A_SHARD", 2)
     monkeypatch.setattr(uses, "SHARDS", 1)
     notes, scope = UseNotes(place.store()), Scope("default")
-    for moment in range(4):
-        await notes.add(scope, {f"m{moment}": (1, moment)})
-    assert await notes.read(scope) == {"m3": (1, 3), "m2": (1, 2)}
-    await notes.drop(scope, ["m2", "m3", "m9"])
-    assert await place.store().notes(scope) == {}
+    words = ["Rent is 900 euros.", "Ida rows on Sundays.", "Kilns burn hot.", "Figs are ripe."]
+    ids = [item.id for item in await place.open().remember_many(words)]
+    for moment, id in enumerate([*ids, "none"]):
+        await notes.add(scope, {id: (1, moment)})
+    assert await notes.read(scope) == {ids[3]: (1, 3), ids[2]: (1, 2)}
+    different = await notes.without(scope, [ids[2], ids[3], "none"])
+    assert different.after == {"use/0": None}
+    assert await place.store().notes(scope) == different.before
 
 
 async def test_what_the_store_does_not_take_is_logged_and_breaks_nothing(

@@ -232,7 +232,7 @@ class Agent:
                 thread,
                 memory.namespace if memory else self.namespace,
                 self.threads,
-                memory.redactor if memory else None,
+                memory,
             )
         return self._capability.bound(user_id=user_id, thread=thread)
 

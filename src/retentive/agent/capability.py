@@ -1,18 +1,20 @@
 """Memory for any pydantic-ai agent: `Agent(..., capabilities=[MemoryCapability(memory)])`."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_ai import RunContext
 from pydantic_ai.agent import AgentRunResult
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, ProcessHistory
 from pydantic_ai.capabilities.abstract import WrapRunHandler
+from pydantic_ai.messages import AgentStreamEvent
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset
 
 from retentive import checks, drafts, sync
+from retentive.agent.asked import asked_of
 from retentive.agent.earlier import HistoryBounds, check_bounds
 from retentive.agent.leftovers import Leftovers
 from retentive.agent.recalling import RecallBudget
@@ -20,7 +22,6 @@ from retentive.agent.report import Reports, RunReport
 from retentive.agent.run import MemoryRun, RunPlan
 from retentive.agent.thread_turns import thread_of
 from retentive.agent.tools import OPTIONAL, MemoryTools, ToolName
-from retentive.agent.transcript import prompt_text
 from retentive.clock import new_id
 from retentive.errors import InvalidInput
 from retentive.extraction import Extraction, Extractor, LLMExtractor
@@ -29,7 +30,7 @@ from retentive.memory.assembling import CONTEXT_KINDS
 from retentive.short_term import LLMSummarizer, Summarizer
 from retentive.stores.base import ThreadStore
 from retentive.threads import Thread
-from retentive.types import MemoryKind
+from retentive.types import MemoryKind, Origin
 
 Mode: TypeAlias = Literal["auto", "llm", "off"]
 
@@ -68,6 +69,8 @@ class MemoryCapability(AbstractCapability[Any]):
         tools: what the model may do besides: "remember", "forget"; "notes" for the run's working memory;
             "episodes" for episodes, facts and procedures.
         kinds: recall only these; None is all but working memories, which belong to their run.
+        min_trust: recall only what this origin or a more trusted one said, as in `Memory.recall`; also what
+            the model looks up itself. None is all.
         recall_hits: how many memories at most.
         recall_tokens: about how many tokens the recalled block may have.
         recall_ms: how long a recall may take. A slow embedder leaves it to the words; where even they take
@@ -93,6 +96,7 @@ class MemoryCapability(AbstractCapability[Any]):
     background: bool = False
     tools: Sequence[ToolName] = ()
     kinds: Sequence[MemoryKind | str] | None = None
+    min_trust: Origin | str | None = None
     recall_hits: int = 8
     recall_tokens: int = 1_000
     recall_ms: float = 1_000
@@ -114,7 +118,7 @@ class MemoryCapability(AbstractCapability[Any]):
         if self.memory is None and (self.autosave or self.tools or sums_up or self.mode == "llm"):
             raise InvalidInput("pass a Memory: autosave, tools, history_summary and mode='llm' need one")
         check_bounds(self.history_turns, self.history_tokens, sums_up=sums_up)
-        drafts.check_filters(kinds=self.kinds)
+        drafts.check_filters(kinds=self.kinds, min_trust=self.min_trust)
         checks.check_limit("recall_hits", self.recall_hits)
         checks.check_limit("recall_tokens", self.recall_tokens, maximum=1_000_000)
         for name in ("recall_ms", "thread_wait_s"):
@@ -155,14 +159,14 @@ class MemoryCapability(AbstractCapability[Any]):
     async def _begun(self, ctx: RunContext[Any]) -> MemoryRun:
         memory = asynchronous(self.memory)
         user_id = self.user_id if self.user_id is not None else (ctx.metadata or {}).get(USER_KEY)
+        asked = asked_of(ctx.prompt, ctx.messages)
         thread = await self._thread(ctx, memory)
         return MemoryRun(
             plan=self._plan(memory, user_id, thread, ctx.model),
             report=self._reports.begin(ctx.run_id or new_id(), thread.id if thread else ctx.conversation_id),
             leftovers=self._leftovers,
+            asked=asked,
             thread=thread,
-            asked=prompt_text(ctx.prompt),
-            has_history=bool(ctx.messages),
         )
 
     async def _thread(self, ctx: RunContext[Any], memory: Memory | None) -> Thread | None:
@@ -175,7 +179,7 @@ class MemoryCapability(AbstractCapability[Any]):
             given,
             memory.namespace if memory else "default",
             self.threads,
-            memory.redactor if memory else None,
+            memory,
         )
 
     def _plan(self, memory: Memory | None, user_id: str | None, thread: Thread | None, model: Any) -> RunPlan:
@@ -192,6 +196,7 @@ class MemoryCapability(AbstractCapability[Any]):
                 tokens=self.recall_tokens,
                 ms=self.recall_ms,
                 kinds=CONTEXT_KINDS if self.kinds is None else tuple(map(MemoryKind, self.kinds)),
+                min_trust=None if self.min_trust is None else Origin(self.min_trust),
             ),
             history=HistoryBounds(
                 turns=self.history_turns, tokens=self.history_tokens, summarize=self._summarizer(model)
@@ -229,11 +234,7 @@ class MemoryCapability(AbstractCapability[Any]):
         """The run, with what comes before and after it."""
         self._run = run = await self._begun(ctx)
         async with run.around():
-            try:
-                result = await handler()
-            except BaseException as error:
-                await run.stop(error)
-                raise
+            result = await handler()
             await run.complete(result.output)
         await run.extract(ctx.model)  # the thread is free again: the next run need not wait for this
         return result
@@ -243,9 +244,36 @@ class MemoryCapability(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         """The request, with the thread's turns and what was recalled."""
         if self._run is not None:
-            self._run.live = ctx.messages  # the run's own list; wrap_run's context has only its beginning
+            tools = request_context.model_request_parameters.output_tools
+            # the run's own list: wrap_run's context has only its beginning
+            self._run.heard.ask(ctx.messages, [tool.name for tool in tools])
             request_context.messages = self._run.messages_for(request_context.messages)
         return request_context
+
+    @property
+    def has_wrap_run_event_stream(self) -> bool:
+        """False: a run that is not streamed must not be streamed for the sake of its memory."""
+        return False
+
+    async def wrap_run_event_stream(
+        self,
+        ctx: RunContext[Any],  # noqa: ARG002 - the hook's own
+        *,
+        stream: AsyncIterable[AgentStreamEvent],
+    ) -> AsyncGenerator[AgentStreamEvent, None]:
+        """The events as they come; what the model says in them is kept in mind."""
+        try:
+            async for event in stream:
+                if self._run is not None:
+                    self._run.heard.take(event)
+                yield event
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """Inside of what rewrites the history: what memory adds is for the request alone."""
+        return CapabilityOrdering(wrapped_by=[ProcessHistory])
 
 
 def asynchronous(memory: Memory | sync.Memory | None) -> Memory | None:

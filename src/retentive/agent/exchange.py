@@ -5,16 +5,14 @@ from typing import Final
 
 from retentive.agent.report import RunReport, RunState
 from retentive.drafts import NewMemory
+from retentive.ranking.echo import echoes
 from retentive.ranking.render import CLOSING, OPENING
 from retentive.recall import Recall
 from retentive.tokens import truncate
-from retentive.types import MemoryHit, MemoryKind, Origin, Source
+from retentive.types import MemoryKind, Origin, Source
 
 MAX_SIDE_CHARS: Final = 4_000
 """How much of each side is kept in the memory; a thread keeps all."""
-
-MIN_ECHO_CHARS: Final = 12
-"""Shorter memories are not looked for in an answer: "yes" is no echo."""
 
 _BLOCK = re.compile(re.escape(OPENING) + ".*?" + re.escape(CLOSING), re.DOTALL)
 
@@ -42,13 +40,9 @@ def exchange(report: RunReport, asked: str, answered: str, source: Source | None
 
 
 def without_echo(text: str, recalled: Recall) -> str:
-    """The text, with each recalled memory that it repeats word for word replaced by `[memory <id>]`."""
+    """The text, with each recalled memory that it says again replaced by `[memory <id>]`; see `echoes`."""
     text = _BLOCK.sub("[recalled memories]", text)
-    for hit in _longest_first(recalled):
-        text = re.sub(re.escape(hit.content.strip()), f"[memory {hit.id}]", text, flags=re.IGNORECASE)
+    hits = list(recalled)
+    for start, end, number in reversed(echoes(text, [hit.content for hit in hits])):
+        text = f"{text[:start]}[memory {hits[number].id}]{text[end:]}"
     return text
-
-
-def _longest_first(recalled: Recall) -> list[MemoryHit]:
-    long = [hit for hit in recalled if len(hit.content.strip()) >= MIN_ECHO_CHARS]
-    return sorted(long, key=lambda hit: len(hit.content), reverse=True)

@@ -10,7 +10,7 @@ from retentive.errors import RetentiveError
 from retentive.memory import Memory
 from retentive.ranking.render import parse
 from retentive.recall import Recall
-from retentive.types import MemoryHit, MemoryKind
+from retentive.types import MemoryHit, MemoryKind, Origin
 
 EMBEDDER_SHARE: Final = 0.7
 """The part of the time for recall that the embedder may take; what is left is for the words alone."""
@@ -18,12 +18,13 @@ EMBEDDER_SHARE: Final = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallBudget:
-    """What a recall in a run may give and take: memories, tokens (an estimate), milliseconds."""
+    """What a recall in a run may give and take: memories, tokens (an estimate), ms; and from whom."""
 
     hits: int
     tokens: int
     ms: float
     kinds: tuple[MemoryKind, ...] | None = None
+    min_trust: Origin | None = None
 
 
 async def recall_within(
@@ -42,6 +43,7 @@ async def recall_within(
                 text,
                 user_id=user_id,
                 kinds=budget.kinds,
+                min_trust=budget.min_trust,
                 limit=budget.hits,
                 patience_s=limit_s * EMBEDDER_SHARE,
             )

@@ -7,24 +7,28 @@ from typing import Any, Final, TypeVar
 
 from pydantic_ai.messages import ModelMessage
 
+from retentive.agent.asked import Asked, check_asked
 from retentive.agent.earlier import Earlier, HistoryBounds, ahead_of, window_of
 from retentive.agent.exchange import exchange
 from retentive.agent.failures import Failure, tell_failure
 from retentive.agent.finishing import finished
+from retentive.agent.heard import Heard
+from retentive.agent.holding import held
 from retentive.agent.leftovers import Leftovers
 from retentive.agent.recalling import RecallBudget, recall_within, shown
 from retentive.agent.report import RunReport, RunState
 from retentive.agent.scratch import Scratch, scratch_of
 from retentive.agent.thread_turns import ThreadTurns
-from retentive.agent.transcript import answer_text, of_run, produced_text, storable, with_context
+from retentive.agent.transcript import answer_text, storable, with_context
 from retentive.conversation import Conversation
 from retentive.drafts import NewMemory
+from retentive.errors import StoreUnavailable
 from retentive.events import traced
 from retentive.extraction import Backlog, Extraction
 from retentive.memory import Memory
 from retentive.recall import Recall
-from retentive.threads import Thread, lease
-from retentive.types import MemoryHit, Scope, Source
+from retentive.threads import Thread
+from retentive.types import MemoryHit, Source
 
 WRITE_BACK_S: Final = 30.0
 """How long the end of a run may take to write, also one that is being cancelled."""
@@ -57,12 +61,12 @@ class MemoryRun:
     plan: RunPlan
     report: RunReport
     leftovers: Leftovers
+    asked: Asked
     thread: Thread | None = None
-    asked: str = ""
-    has_history: bool = False
-    live: Sequence[ModelMessage] = ()
+    heard: Heard = field(default_factory=Heard)
     block: str = ""
     scratch: Scratch | None = None
+    _is_begun: bool = False
     _turns: ThreadTurns | None = None
     _ahead: list[ModelMessage] = field(default_factory=list[ModelMessage])
     _backlog: Backlog | None = None
@@ -78,16 +82,33 @@ class MemoryRun:
         if memory is not None and self.plan.notes:
             self.scratch = Scratch(memory, self.report, self.plan.user_id)
         with traced(self.report.trace), scratch_of(self.scratch):
-            if memory is not None:
-                Scope(memory.namespace, self.plan.user_id)
-                await memory.__aenter__()  # a store that cannot open ends the run here
-            if self.thread is None:
-                await self._begin(None)
-                yield
-                return
-            async with lease(self.thread, self.plan.thread_wait_s):
-                await self._begin(self.thread)
-                yield
+            try:
+                check_asked(self.asked.text, self.plan.user_id)
+                if memory is not None:
+                    await memory.__aenter__()  # a store that cannot open ends the run here
+                async with held(self.thread, self.plan.thread_wait_s), self._written():
+                    await self._begin(self.thread)
+                    yield
+            except BaseException as error:
+                self._end(error)
+                raise
+
+    @asynccontextmanager
+    async def _written(self) -> AsyncGenerator[None, None]:
+        """Keep what the run had produced when it fails, is cancelled, or is left, also while it begins."""
+        try:
+            yield
+        except BaseException as error:
+            if self._end(error) and self._is_begun:
+                await self._write_back(self.heard.text(self.report.run_id))
+            raise
+
+    def _end(self, error: BaseException) -> bool:
+        """Whether this ended the run, which had not ended before."""
+        if self.report.state is not RunState.RUNNING:
+            return False
+        self.report.state = RunState.FAILED if isinstance(error, Exception) else RunState.INTERRUPTED
+        return True
 
     def messages_for(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         """The messages of one request, with the thread's turns and the recalled block."""
@@ -96,12 +117,7 @@ class MemoryRun:
     async def complete(self, output: object) -> None:
         """Keep what a run that came to its end produced."""
         self.report.state = RunState.COMPLETE
-        await self._write_back(answer_text(output, of_run(self.live, self.report.run_id)))
-
-    async def stop(self, error: BaseException) -> None:
-        """Keep what a run had produced that failed, was cancelled, or was left."""
-        self.report.state = RunState.FAILED if isinstance(error, Exception) else RunState.INTERRUPTED
-        await self._write_back(produced_text(of_run(self.live, self.report.run_id)))
+        await self._write_back(answer_text(output, self.heard.messages(self.report.run_id)))
 
     def also_recalled(self, found: Recall) -> None:
         """Count what a tool found among what steered the run."""
@@ -152,14 +168,33 @@ class MemoryRun:
         if thread is not None:
             self._turns = ThreadTurns(thread, self.report, self.plan.user_id, self.leftovers.unwritten)
             said = await self._turns.open()
-        if self.asked.strip():
-            self._backlog = await self._begin_backlog()
-            if self._turns is not None:
-                await self._turns.ask(self.asked)
-        if thread is not None and not self.has_history and said:
+        was_asked = self._was_asked_before(said)
+        try:
+            await finished(self._ask(self._turns, is_there=was_asked), WRITE_BACK_S)
+        except TimeoutError as error:
+            raise StoreUnavailable(
+                f"the user's words were not written within {WRITE_BACK_S:g} s; no model was asked: try again"
+            ) from error
+        said = said[:-1] if was_asked else said
+        if thread is not None and not self.asked.has_history and said:
             said = await self._look_back(Earlier(thread, said))
-        if self.asked.strip() and self.plan.recalls and self.plan.memory is not None:
+        if self.asked.text.strip() and self.plan.recalls and self.plan.memory is not None:
             await self._recall(self.plan.memory, said)
+
+    def _was_asked_before(self, said: Conversation) -> bool:
+        """Whether the thread ends in these words of the user: a run goes on where one was cut off."""
+        last = said[-1] if said else None
+        if last is None or last.role != "user" or self.asked.run is None:
+            return False
+        return last.metadata.get("run") == self.asked.run and last.content == self.asked.text
+
+    async def _ask(self, turns: ThreadTurns | None, *, is_there: bool) -> None:
+        """Have the user's words on disk. It is not torn off by a cancellation, so it is known if they are."""
+        if self.asked.text.strip():
+            self._backlog = await self._begin_backlog()
+            if turns is not None and not is_there:
+                await turns.ask(self.asked.text)
+        self._is_begun = True
 
     async def _look_back(self, earlier: Earlier) -> Conversation:
         """The turns that are sent ahead. The user's own is on disk by now: a summary may ask a model."""
@@ -176,18 +211,18 @@ class MemoryRun:
             source = hit.item.source
             if source is None or source.thread != thread or not source.turns:
                 return False
-            return not self.has_history and sent.issuperset(source.turns)
+            return not self.asked.has_history and sent.issuperset(source.turns)
 
-        found = await recall_within(memory, self.asked, self.plan.user_id, self.plan.budget, self.failed)
+        found = await recall_within(memory, self.asked.text, self.plan.user_id, self.plan.budget, self.failed)
         self.report.recalled, self.block = shown(found, known, self.plan.budget.tokens)
 
     async def _begin_backlog(self) -> Backlog | None:
         extraction = self.plan.extraction
-        if extraction is None or not self.asked.strip():
+        if extraction is None or not self.asked.text.strip():
             return None
         if self._turns is None:
             work = extraction.begin_exchange(
-                self.report.run_id, storable(self.asked), user_id=self.plan.user_id
+                self.report.run_id, storable(self.asked.text), user_id=self.plan.user_id
             )
         else:
             thread = self._turns.thread
@@ -211,13 +246,13 @@ class MemoryRun:
                 self._backlog, answered, recalled=self.report.recalled_ids
             )
             await self._attempt("extract", ending)
-        if self.plan.autosaves and self.plan.memory is not None and self.asked.strip():
+        if self.plan.autosaves and self.plan.memory is not None and self.asked.text.strip():
             await self._autosave(self.plan.memory, answered)
         if self.scratch is not None:
             await self._attempt("forget", self.scratch.end())
 
     async def _autosave(self, memory: Memory, answered: str) -> None:
-        new = exchange(self.report, storable(self.asked), answered, self._source())
+        new = exchange(self.report, storable(self.asked.text), answered, self._source())
         for user_id, unsaved in self.leftovers.take_unsaved(self.plan.user_id):
             await self._save(memory, unsaved, user_id)
         item = await self._save(memory, new, self.plan.user_id)

@@ -10,7 +10,8 @@ from retentive.agent.report import RunReport, RunState
 from retentive.agent.transcript import storable
 from retentive.conversation import Conversation
 from retentive.errors import Conflict, ReadOnly, RedactionError, StoreError
-from retentive.redaction.base import Redactor
+from retentive.guards import OFF
+from retentive.memory import Memory
 from retentive.stores.base import ThreadStore
 from retentive.threads import Thread, open_thread
 from retentive.types import Turn
@@ -140,12 +141,22 @@ async def thread_of(
     given: Thread | sync.Thread | str,
     namespace: str,
     store: ThreadStore | None,
-    redactor: Redactor | None = None,
+    memory: Memory | None = None,
 ) -> Thread:
     """The thread itself, or the one of that id in the namespace. `store` None is the default place.
 
-    One that is opened here takes out of its turns what `redactor`, the memory's, takes out of memories.
+    One that is opened here is sealed and encrypted as the memory is, and takes out of its turns what the
+    memory's redactor takes out of memories.
     """
+    if isinstance(given, str) and memory is not None:
+        return await open_thread(
+            given,
+            namespace,
+            store=store,
+            integrity=memory.guards.integrity or OFF,
+            encryption=memory.guards.encryption or OFF,
+            redactor=memory.redactor,
+        )
     if isinstance(given, str):
-        return await open_thread(given, namespace, store=store, redactor=redactor)
+        return await open_thread(given, namespace, store=store)
     return given.asynchronous if isinstance(given, sync.Thread) else given

@@ -59,7 +59,9 @@ class MemoryTools:
             else:
                 self._run.report.remembered.append(value)
 
-        return EpisodeTools(self._memory, lambda: self._run.plan.user_id, seen)
+        return EpisodeTools(
+            self._memory, lambda: self._run.plan.user_id, seen, lambda: self._run.plan.budget.min_trust
+        )
 
     async def search_memory(self, query: str, limit: int = 5) -> str:
         """Look up what was recorded about the user and earlier work.
@@ -76,6 +78,7 @@ class MemoryTools:
             tokens=plan.budget.tokens,
             ms=plan.budget.ms,
             kinds=plan.budget.kinds,
+            min_trust=plan.budget.min_trust,
         )
         recall = await recall_within(self._memory, query, plan.user_id, budget, self._run.failed)
         found, block = shown(recall, lambda _: False, budget.tokens)

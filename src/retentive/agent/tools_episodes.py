@@ -35,6 +35,7 @@ class EpisodeTools:
         memory: where to read and write.
         user: gives whose scope it is at the time of a call.
         seen: is told what was found and shown, and what was recorded.
+        floor: gives the least trusted origin to find, at the time of a call; None is all.
     """
 
     def __init__(
@@ -42,10 +43,12 @@ class EpisodeTools:
         memory: Memory,
         user: Callable[[], str | None],
         seen: Callable[[Seen], None] = lambda _: None,
+        floor: Callable[[], Origin | None] = lambda: None,
     ) -> None:
         self._memory = memory
         self._user = user
         self._seen = seen
+        self._floor = floor
 
     def functions(self) -> list[Callable[..., Awaitable[str]]]:
         """All six."""
@@ -83,7 +86,13 @@ class EpisodeTools:
         """
         success = True if only_successful else None
         return await self._found(
-            self._memory.similar_episodes(task, user_id=self._user(), success=success, limit=_bound(limit))
+            self._memory.similar_episodes(
+                task,
+                user_id=self._user(),
+                success=success,
+                min_trust=self._floor(),
+                limit=_bound(limit),
+            )
         )
 
     async def remember_fact(self, content: str, subject: str | None = None) -> str:
@@ -106,7 +115,11 @@ class EpisodeTools:
             topic: Whom or what to look for.
             limit: How many facts at most.
         """
-        return await self._found(self._memory.facts_about(topic, user_id=self._user(), limit=_bound(limit)))
+        return await self._found(
+            self._memory.facts_about(
+                topic, user_id=self._user(), min_trust=self._floor(), limit=_bound(limit)
+            )
+        )
 
     async def remember_procedure(self, name: str, steps: list[str]) -> str:
         """Record how something is done. It takes the place of the procedure of the same name.
@@ -126,7 +139,11 @@ class EpisodeTools:
             task: What is to be done now.
             limit: How many procedures at most.
         """
-        return await self._found(self._memory.procedures_for(task, user_id=self._user(), limit=_bound(limit)))
+        return await self._found(
+            self._memory.procedures_for(
+                task, user_id=self._user(), min_trust=self._floor(), limit=_bound(limit)
+            )
+        )
 
     async def _recorded(self, writing: Awaitable[MemoryItem]) -> str:
         try:

@@ -4,7 +4,7 @@ Pure. A thread keeps what was said, word for word; tool calls and their answers 
 part of it is sent is a valid conversation.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
     SystemPromptPart,
     TextContent,
     TextPart,
+    ToolCallPart,
     UserContent,
     UserPromptPart,
 )
@@ -58,10 +59,17 @@ def answer_text(output: object, messages: Iterable[ModelMessage]) -> str:
     return to_json(output, fallback=repr).decode()
 
 
-def produced_text(messages: Iterable[ModelMessage]) -> str:
-    """All text that the model has written in these messages so far, in order; empty if none."""
-    responses = (message for message in messages if isinstance(message, ModelResponse))
-    texts = ("".join(part.content for part in r.parts if isinstance(part, TextPart)) for r in responses)
+def produced_text(messages: Iterable[ModelMessage], output_tools: Collection[str] = ()) -> str:
+    """All text that the model has written in these messages so far, in order; empty if none.
+
+    An answer of a fixed form is a call of one of `output_tools`: of the last response its arguments are given
+    too, as JSON that may be cut off anywhere.
+    """
+    responses = [message for message in messages if isinstance(message, ModelResponse)]
+    texts = ["".join(part.content for part in r.parts if isinstance(part, TextPart)) for r in responses]
+    calls = [part for r in responses[-1:] for part in r.parts if isinstance(part, ToolCallPart)]
+    given = [call for call in calls if call.tool_name in output_tools and call.args]
+    texts += [call.args if isinstance(call.args, str) else call.args_as_json_str() for call in given]
     return JOIN.join(text for text in texts if text.strip())
 
 
@@ -137,24 +145,35 @@ def with_context(
     Both go to the same places in every request of the run, so each request begins as the one before did. The
     block is the beginning of the run's own user message: never of a system message, and no message of its
     own, which would be a second user message in a row. System parts stay in front of the turns.
+
+    Where others have rewritten the messages, so that none is the run's own, it is the last in which the user
+    speaks; where they have cut off the user's words, the block stands alone before what is left.
     """
-    place = next((n for n, message in enumerate(messages) if message.run_id == run_id), None)
-    if place is None or not (ahead or block):
+    if not (ahead or block):
         return list(messages)
-    first = messages[place]
-    if not isinstance(first, ModelRequest):
-        return [*ahead, *messages]
-    before, first = _joined(list(ahead), _told(first, block))
+    own = next((n for n, message in enumerate(messages) if message.run_id == run_id), None)
+    place = own if own is not None and isinstance(messages[own], ModelRequest) else _asking(messages[:own])
+    if place is None:
+        place = own or 0
+        before, first = _joined(list(ahead), ModelRequest(parts=[UserPromptPart(block or OPENING)]))
+        return [*messages[:place], *before, first, *messages[place:]]
+    before, first = _joined(list(ahead), _told(messages[place], block))
     return [*messages[:place], *before, first, *messages[place + 1 :]]
 
 
-def _told(request: ModelRequest, block: str) -> ModelRequest:
-    """The request with the block before what the user says; as it was if the user says nothing."""
+def _asking(messages: Sequence[ModelMessage]) -> int | None:
+    """The place of the last message in which the user speaks; None if there is none."""
+    return next((n for n in reversed(range(len(messages))) if _users(messages[n]) is not None), None)
+
+
+def _told(request: ModelMessage, block: str) -> ModelRequest:
+    """The request with the block before what the user says, or at its end if the user says nothing."""
     place = _users(request)
-    if not block or place is None:
-        return request
     parts: list[Any] = list(request.parts)
-    parts[place] = _preceded(parts[place], block)
+    if block and place is None:
+        parts.append(UserPromptPart(block))
+    elif block and place is not None:
+        parts[place] = _preceded(parts[place], block)
     return _with_parts(request, parts)
 
 

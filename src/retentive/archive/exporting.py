@@ -11,7 +11,8 @@ from retentive.archive.lines import memory_to_line, turn_to_line
 from retentive.archive.manifest import MEMORIES, THREADS
 from retentive.archive.report import ExportReport
 from retentive.archive.writing import ArchiveWriter, MemberWriter, target
-from retentive.stores.base import ListsIds, MemoryStore, StoredMemory, ThreadStore
+from retentive.stores.base import MemoryStore, StoredMemory, ThreadStore
+from retentive.stores.wrapped import check_guarded, ids_of
 from retentive.types import MemoryItem, Scope
 
 BATCH = 200
@@ -95,17 +96,11 @@ async def _living(
             yield batch
 
 
-async def ids_of(store: MemoryStore, scope: Scope) -> list[str]:
-    """The ids of all memories of the scope, sorted."""
-    if isinstance(store, ListsIds):
-        return await store.ids(scope)
-    return sorted([row.id for row in (await store.scan(scope, 0)).rows])
-
-
 async def _threads(member: MemberWriter, store: ThreadStore, wanted: Export) -> tuple[int, int, list[str]]:
     threads, turns, damaged = 0, 0, list[str]()
     for name in sorted(set(wanted.thread_ids)):
         read = await store.turns(wanted.namespace, name)
+        check_guarded(name, read.turns)
         if read.damage:
             damaged.append(name)
         if read.turns:

@@ -15,9 +15,8 @@ from retentive.archive.report import Refusal
 from retentive.checks import check_time
 from retentive.clock import NewId
 from retentive.drafts import Lifetimes
-from retentive.errors import InvalidInput
-from retentive.ranking.dedupe import same_fact
-from retentive.types import Scope
+from retentive.errors import Conflict, InvalidInput
+from retentive.types import MemoryItem, Scope
 from retentive.writes import Writer
 
 
@@ -97,15 +96,19 @@ async def _remember(
     if into.intake.dry_run or not memories:
         into.tally.imported += len(memories)
         return
-    done = await remembering.writer.remember(
+    rows = await remembering.writer.remember_each(
         scope, [one.new for one in memories], remembering.lifetimes, remembering.new_id
     )
-    known = set(done.restated)
-    for one, item in zip(memories, done.items, strict=True):
-        if item.id not in known:
+    items: list[MemoryItem] = []
+    restated: list[str] = []
+    for one, (made, kept) in zip(memories, rows, strict=True):
+        if isinstance(kept, Conflict):
+            into.tally.refuse(one.place, str(kept))
+            continue
+        items.append(kept)
+        if kept.id == made.id:
             into.tally.imported += 1
-        elif same_fact(item.content, one.new.content):
-            into.tally.present += 1
         else:
-            into.tally.refuse(one.place, f"memory {item.id!r} has its key, and says something else")
-    into.told(scope, done.items, done.restated)
+            into.tally.present += 1
+            restated.append(kept.id)
+    into.told(scope, items, tuple(restated))

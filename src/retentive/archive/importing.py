@@ -98,8 +98,11 @@ async def _memories(reader: ArchiveReader, users: set[str | None], into: Into) -
 
 
 def _placed(line: MemoryLine, scope: Scope, into: Into) -> MemoryLine:
+    """The line in its scope; of one that is not believed, neither who said it nor its vector counts."""
     line = in_scope(line, scope)
-    return line if into.trust_origins else replace(line, item=replace(line.item, origin=Origin.IMPORTED))
+    if into.trust_origins:
+        return line
+    return replace(line, item=replace(line.item, origin=Origin.IMPORTED, embedder=None), vector=None)
 
 
 async def _threads(reader: ArchiveReader, threads: ThreadIntake, into: Into) -> None:

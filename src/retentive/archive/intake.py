@@ -45,7 +45,9 @@ class Intake:
         if self.dry_run or not fresh:
             self.tally.imported += len(fresh)
             return []
-        linked = await self._linked(scope, fresh)
+        linked = await self._linked(scope, await self._ending(scope, fresh))
+        if not linked:
+            return []
         stored = await self._insert(scope, await self._prepared(linked), fresh, now)
         self.tally.imported += len(stored)
         return stored
@@ -80,6 +82,29 @@ class Intake:
             self.tally.present += 1
         else:
             self.tally.refuse(line.place, f"memory {line.item.id!r} is here already, and differs")
+
+    async def _ending(self, scope: Scope, lines: Sequence[MemoryLine]) -> list[MemoryLine]:
+        """The lines but those by which a memory would supersede itself in the end: none would hold."""
+        successors = {line.item.id: line.item.superseded_by for line in lines}
+        waiting = {one for one in successors.values() if one is not None} - successors.keys()
+        while waiting:
+            asked = sorted(waiting)
+            held = await self.store.get(scope, asked)
+            successors |= {
+                id: got.item.superseded_by if got is not None else None
+                for id, got in zip(asked, held, strict=True)
+            }
+            waiting = {one for one in successors.values() if one is not None} - successors.keys()
+        ending: list[MemoryLine] = []
+        for line in lines:
+            if _leads_back(line.item.id, successors):
+                self.tally.refuse(
+                    line.place, f"memory {line.item.id!r} would be superseded by itself in the end"
+                )
+                successors[line.item.id] = None
+            else:
+                ending.append(line)
+        return ending
 
     async def _linked(self, scope: Scope, lines: Sequence[MemoryLine]) -> list[MemoryLine]:
         """The lines, those whose `near` leads nowhere without it."""
@@ -181,3 +206,15 @@ def _comparable(item: MemoryItem) -> MemoryItem:
 
 def _has_expired(item: MemoryItem, now: datetime) -> bool:
     return item.expires_at is not None and item.expires_at <= now
+
+
+def _leads_back(memory_id: str, successors: Mapping[str, str | None]) -> bool:
+    """Whether the line of its successors comes to the memory itself again."""
+    seen: set[str] = set()
+    following = successors.get(memory_id)
+    while following is not None and following not in seen:
+        if following == memory_id:
+            return True
+        seen.add(following)
+        following = successors.get(following)
+    return False

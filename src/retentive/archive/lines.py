@@ -5,7 +5,7 @@ import binascii
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, cast
+from typing import Any, Final, NoReturn, cast
 
 from retentive import checks, drafts
 from retentive.checks import Json
@@ -21,7 +21,14 @@ MAX_SOURCES = 1_000
 _HERE = "here"  # a namespace to read an item with; an archive's lines name none
 _BESIDE = frozenset(["key", "vector"])
 _NOT_HERE = frozenset(["namespace"])
-_MAY_BE_EMPTY = frozenset(["tags", "metadata", "source", "merged_from"])
+_MAY_BE_EMPTY = frozenset(["tags", "metadata", "source", "merged_from", "merged_sources"])
+_KINDS: Final[Mapping[str, type]] = {
+    "source": dict,
+    "metadata": dict,
+    "tags": list,
+    "merged_from": list,
+    "merged_sources": list,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +120,11 @@ def check_turn(turn: Turn) -> Turn:
 
 
 def _item(fields: Mapping[str, Any]) -> MemoryItem:
-    for name, kind in (("source", dict), ("metadata", dict), ("tags", list), ("merged_from", list)):
+    for name, kind in _KINDS.items():
         if not isinstance(fields.get(name, kind()), kind):
             raise InvalidInput(f"{name} is {fields[name]!r}")
+    if not all(isinstance(source, dict) for source in fields.get("merged_sources", ())):
+        raise InvalidInput(f"merged_sources is {fields['merged_sources']!r}")
     try:
         return item_from_dict({**fields, "namespace": _HERE})
     except (StoreCorrupt, OverflowError) as error:
@@ -141,6 +150,7 @@ def _checked(item: MemoryItem) -> MemoryItem:
         tags=checks.check_tags(item.tags),
         metadata=checks.check_metadata("metadata", item.metadata),
         source=None if item.source is None else drafts.check_source(item.source),
+        merged_sources=tuple(map(drafts.check_source, item.merged_sources)),
         success=drafts.check_success(item.success),
     )
 

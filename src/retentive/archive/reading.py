@@ -10,7 +10,7 @@ from typing import IO, BinaryIO
 
 from retentive.archive.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, Member, parse_manifest
 from retentive.checks import MAX_TEXT_CHARS
-from retentive.errors import ArchiveCorrupt, InvalidInput
+from retentive.errors import ArchiveCorrupt, InvalidInput, RetentiveError
 
 MAX_LINE_BYTES = 10 * MAX_TEXT_CHARS
 MAX_TOTAL_BYTES = 256 * 1024**3
@@ -25,7 +25,8 @@ _BROKEN = (
     EOFError,
     NotImplementedError,  # a way of packing that Python does not know
     RuntimeError,  # a password
-    UnicodeDecodeError,
+    ValueError,  # offsets outside the file, names that are no text
+    OSError,
 )
 
 
@@ -39,7 +40,7 @@ class ArchiveReader:
             ArchiveTooNew: it is of a later version.
             ArchiveCorrupt: it is no archive, or its members are not those that the manifest names.
         """
-        with _translated():
+        with translated():
             self._zip = zipfile.ZipFile(file)
             infos = self._zip.infolist()
             names = [info.filename for info in infos]
@@ -64,7 +65,7 @@ class ArchiveReader:
             check_size(info, MAX_TOTAL_BYTES)
             if info.file_size != member.size_bytes:
                 raise ArchiveCorrupt(f"{member.name} has another size than the manifest says: it was changed")
-            with _translated(member.name), self._zip.open(info) as handle:
+            with translated(member.name), self._zip.open(info) as handle:
                 found, lines = _read_through(handle, member)
             if found != member.sha256 or lines != member.lines:
                 raise ArchiveCorrupt(f"{member.name} is not as the manifest says: it was changed or damaged")
@@ -76,7 +77,7 @@ class ArchiveReader:
             ArchiveCorrupt: it cannot be read.
         """
         if name in self._infos:
-            with _translated(name), self._zip.open(self._infos[name]) as handle:
+            with translated(name), self._zip.open(self._infos[name]) as handle:
                 yield from enumerate(iter(lambda: handle.readline(MAX_LINE_BYTES), b""), start=1)
 
 
@@ -125,8 +126,11 @@ def _read_through(handle: IO[bytes], member: Member) -> tuple[str, int]:
 
 
 @contextmanager
-def _translated(member: str = "the file") -> Generator[None]:
+def translated(member: str = "the file") -> Generator[None]:
+    """Have what goes wrong with a zip inside the block raise ArchiveCorrupt."""
     try:
         yield
+    except RetentiveError:
+        raise
     except _BROKEN as error:
         raise ArchiveCorrupt(f"{member} cannot be read as part of a zip: {error}") from error

@@ -10,6 +10,7 @@ from retentive.errors import Conflict
 from retentive.redaction.base import Redactor
 from retentive.redaction.fields import redacted_said
 from retentive.stores.base import NewTurn, ThreadStore
+from retentive.stores.wrapped import check_guarded
 from retentive.types import Turn
 
 BATCH = 500
@@ -42,6 +43,7 @@ class ThreadIntake:
             self.tally.refuse(place, f"thread {thread!r}: {reason}")
             return
         known = (await self.store.turns(self.namespace, thread)).turns
+        check_guarded(thread, known)
         last = known[-1].seq if known else 0
         held = {turn.seq: turn for turn in known}
         for turn in turns:

@@ -12,6 +12,7 @@ from retentive.checks import Json
 from retentive.cli import demo_story as story
 from retentive.codec import to_json, turn_to_dict
 from retentive.drafts import NewMemory
+from retentive.errors import StoreUnavailable
 from retentive.events import Event
 from retentive.memory import Memory
 from retentive.ranking.dedupe import why_different
@@ -140,14 +141,31 @@ async def forget_secret(memory: Memory, home: Path) -> Forgotten:
     before = await memory.recall(story.SECRET_QUESTION, limit=TOP)
     receipt = await memory.forget(before[0].id) if before else await memory.forget("")
     after = await memory.recall(story.SECRET_QUESTION, limit=TOP)
-    files = _files_with(story.SECRET, home)
+    files = await _files_with(story.SECRET, home)
     return Forgotten(before=before, receipt=receipt, after=after, files=files)
 
 
-def _files_with(text: str, folder: Path) -> tuple[str, ...]:
-    words = text.encode()
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return tuple(sorted(path.name for path in files if words in path.read_bytes()))
+_SEARCH = """
+import pathlib, sys
+for path in sorted(pathlib.Path(sys.argv[1]).rglob("*")):
+    if path.is_file() and bytes.fromhex(sys.argv[2]) in path.read_bytes():
+        print(path.name)
+"""
+
+
+async def _files_with(text: str, folder: Path) -> tuple[str, ...]:
+    """The names of the files below the folder that hold the text.
+
+    Another process reads them: to open a database beside SQLite lets go of the locks that this one has.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-c", _SEARCH, str(folder), text.encode().hex()),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    found, _ = await process.communicate()
+    if process.returncode != 0:
+        raise StoreUnavailable(f"the files in {folder} cannot be searched")
+    return tuple(found.decode().splitlines())
 
 
 async def reopen(home: Path) -> Reopened:

@@ -37,7 +37,9 @@ EXITS = (
     Exit(BROKEN_PROMISE, None, "the demo found a promise broken"),
     Exit(NOT_EXTRACTED, ExtractionError, "an extraction failed; what it would read still waits"),
     Exit(9, NotTrusted, "less trusted than what it would supersede"),
-    Exit(STILL_THERE, None, "something that was forgotten is still there"),
+    Exit(
+        STILL_THERE, None, "something that was forgotten is still there, or not all could be searched for it"
+    ),
     Exit(INTERRUPTED, None, "stopped by you"),
     Exit(NO_READER, None, "the reader of the output went away"),
 )

@@ -150,20 +150,22 @@ def _answer(
         out.print(_forgotten_text(len(ids), removed))
         for thread in map(str, threads):
             out.print(f"deleted thread {visible(thread)}")
-        if verdicts and not found:
+        if verdicts and all(verdicts):
             out.print(_searched_text(verdicts))
 
     return Answer(
         data=data,
         show=show,
         notes=(*notes, *found, *skipped),
-        exit_code=STILL_THERE if found else code,
+        exit_code=code if all(verdicts) else STILL_THERE,
     )
 
 
 def _verdict_to_dict(verdicts: Sequence[Verdict]) -> dict[str, Json]:
     return {
         "forgotten": all(verdicts),
+        "complete": all(verdict.complete for verdict in verdicts),
+        "encrypted": any(verdict.encrypted for verdict in verdicts),
         "found": [place for verdict in verdicts for place in verdict.found],
         "skipped": [why for verdict in verdicts for why in verdict.skipped],
         "shared": sum(verdict.shared for verdict in verdicts),
@@ -185,7 +187,10 @@ def _searched_text(verdicts: Sequence[Verdict]) -> str:
     }
     files = "1 file" if len(sizes) == 1 else f"{len(sizes)} files"
     size = sum(sizes.values())
-    return f"verified: nothing found in {len(places)} places, {files} of {size:,} bytes among them"
+    found = f"verified: nothing found in {len(places)} places, {files} of {size:,} bytes among them"
+    if any(verdict.encrypted for verdict in verdicts):
+        found += "; files were searched for the encrypted bytes and for the words in clear"
+    return found
 
 
 def _forgotten_text(count: int, removed: Mapping[str, int]) -> str:

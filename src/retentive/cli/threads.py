@@ -13,17 +13,16 @@ from retentive.cli.output import item_line, one_line, print_turns, table, visibl
 from retentive.codec import item_to_dict, turn_to_dict
 from retentive.conversation import MAX_TURNS
 from retentive.errors import InvalidInput, NotFound
-from retentive.home import home
+from retentive.guards import guards_of
 from retentive.names import check_name
-from retentive.stores.base import Damage
-from retentive.stores.jsonl_threads import JsonlThreadStore
+from retentive.stores.base import Damage, ThreadStore
 from retentive.threads import Thread, open_thread
 from retentive.types import MemoryItem, Turn
 
 
-def thread_store() -> JsonlThreadStore:
-    """The threads below the home folder."""
-    return JsonlThreadStore(home() / "threads")
+def thread_store() -> ThreadStore:
+    """The threads below the home folder, guarded as the environment says."""
+    return guards_of().threads_below()
 
 
 async def append(  # noqa: PLR0913 - the fields of a turn

@@ -10,8 +10,8 @@ from retentive.checks import Json
 from retentive.cli.command import Answer, Where
 from retentive.cli.exits import OK, exit_code
 from retentive.cli.output import table
-from retentive.cli.threads import thread_store
 from retentive.errors import StoreCorrupt
+from retentive.guards import Guards
 from retentive.home import home
 from retentive.integrity import Audit, Integrity, adopt, audit
 from retentive.stores.urls import open_store
@@ -28,7 +28,7 @@ Seal = Annotated[
 
 async def verify(where: Where, seal: Seal = False) -> Answer:
     """Check every scope and every thread against the key and the anchor. Changes nothing without --seal."""
-    store, threads, integrity = open_store(where.store, home=home()), thread_store(), Integrity()
+    store, threads, integrity = open_store(where.store, home=home()), Guards().threads_below(), Integrity()
     try:
         await store.open()
         sealed = await adopt(store, threads, integrity) if seal else None

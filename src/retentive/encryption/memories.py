@@ -5,13 +5,22 @@ import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from retentive.codec import item_from_json, item_to_json
 from retentive.encryption.keeper import Keeper, no_key
 from retentive.encryption.options import Encryption, NamespaceKeys
 from retentive.errors import Conflict, WrongKey
-from retentive.stores.base import Changes, IndexRow, MemoryStore, Scan, StoredMemory, Written
+from retentive.stores.base import (
+    Changes,
+    IndexRow,
+    MemoryStore,
+    Scan,
+    StoredMemory,
+    Written,
+)
+from retentive.stores.wrapped import files_of, ids_of
 from retentive.types import MemoryItem, Scope
 
 _INLINE_ROWS: Final = 256
@@ -31,6 +40,8 @@ class EncryptedMemoryStore:
     Text, tags, metadata, source, event times, ranking's words and vectors are encrypted and bound to scope
     and id; the keys by which equal memories are known are keyed hashes.
     """
+
+    encrypts: Final = True
 
     def __init__(self, inner: MemoryStore, encryption: Encryption) -> None:
         """Wrap the store; it is closed with this one."""
@@ -112,11 +123,24 @@ class EncryptedMemoryStore:
         keys = await self._keys(scope)
         return {name: keys.cipher.decrypt(note, *_note_place(scope, name)) for name, note in found.items()}
 
+    async def ids(self, scope: Scope) -> list[str]:
+        """See `ListsIds.ids`."""
+        return await ids_of(self.inner, scope)
+
+    async def files(self, namespace: str) -> list[Path]:
+        """See `KeepsFiles.files`.
+
+        Raises:
+            InvalidInput: the store wrapped does not say.
+        """
+        return await files_of(self.inner, namespace)
+
     async def write(self, changes: Changes) -> Written:
         """See `MemoryStore.write`.
 
         Raises:
-            WrongKey: the scope's namespace holds data that this key does not open; nothing is written.
+            WrongKey: the scope's namespace holds data and its key is gone, or the master key is another:
+                nothing is written; or the key was shredded just now: what was written cannot be read.
         """
         scope = changes.scope
         changes = replace(
@@ -131,6 +155,8 @@ class EncryptedMemoryStore:
         async def holds_data() -> bool:
             return bool(await self.inner.scopes(scope.namespace))
 
+        if not sealed_inputs and not changes.expected and not any(map(_is_there, changes.notes.values())):
+            return await self.inner.write(changes)  # what cannot be read any more can be removed
         keys = await self._keeper.keys_to_write(scope.namespace, holds_data)
         sealed = [_sealed(keys, memory) for memory in sealed_inputs]
         split = len(changes.updates)
@@ -148,7 +174,9 @@ class EncryptedMemoryStore:
             expected=await self._expected(keys, changes),
             whole=changes.whole,
         )
-        return await self.inner.write(inner)
+        written = await self.inner.write(inner)
+        await self._keeper.check(scope.namespace, keys)
+        return written
 
     async def _expected(self, keys: NamespaceKeys, changes: Changes) -> dict[str, bytes | None]:
         """The notes that must be as given, as the store has them."""
@@ -180,6 +208,10 @@ async def purge(store: MemoryStore, namespace: str) -> int:
         written = await store.write(Changes(scope=scope, deletes=ids, notes=notes))
         count += len(written.deleted)
     return count
+
+
+def _is_there(note: bytes | None) -> bool:
+    return note is not None
 
 
 def _with_json(memory: StoredMemory) -> tuple[StoredMemory, str]:

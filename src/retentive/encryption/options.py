@@ -11,6 +11,7 @@ from retentive.errors import Conflict, WrongKey
 from retentive.keys import KEY_BYTES, KeySource, derive, load_key, state_folder
 
 KEY_VARIABLE: Final = "RETENTIVE_ENCRYPTION_KEY"
+OFF: Final = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,15 @@ class Encryption:
             WrongKey: the master key is not the one that wrapped them.
         """
         wrapped = await self.keyring().read(namespace)
-        return None if wrapped is None else _keys(self._unwrap(namespace, wrapped))
+        return None if wrapped is None else self.unwrapped(namespace, wrapped)
+
+    def unwrapped(self, namespace: str, wrapped: bytes) -> NamespaceKeys:
+        """What is made of the namespace's wrapped key.
+
+        Raises:
+            WrongKey: the master key is not the one that wrapped it.
+        """
+        return _keys(self._unwrap(namespace, wrapped))
 
     async def make_keys(self, namespace: str) -> NamespaceKeys:
         """The namespace's keys, made now if it has none."""
@@ -117,14 +126,19 @@ class Encryption:
 
 
 EncryptionOption: TypeAlias = "Encryption | KeySource"
-"""A key source alone is `Encryption(key=...)`; None is no encryption."""
+"""A key source alone is `Encryption(key=...)`; the word `keyed` is `Encryption()`, the word `off` none.
+
+None is none here; for a Memory or thread, what the variable RETENTIVE_ENCRYPTION says.
+"""
 
 
 def encryption_of(option: EncryptionOption) -> Encryption | None:
     """The settings that the option names; None is none."""
     if option is None or isinstance(option, Encryption):
         return option
-    return Encryption(key=option)
+    if option == OFF:
+        return None
+    return Encryption(key=None if option == "keyed" else option)
 
 
 def _keys(key: bytes) -> NamespaceKeys:

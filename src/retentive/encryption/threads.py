@@ -4,18 +4,30 @@ import asyncio
 import base64
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
 from typing import Final
 
+from retentive.checks import Json
 from retentive.codec import time_to_text
 from retentive.encryption.keeper import Keeper, no_key
 from retentive.encryption.options import Encryption, NamespaceKeys
-from retentive.errors import WrongKey
+from retentive.errors import InvalidInput, WrongKey
 from retentive.frozen import frozen
-from retentive.stores.base import LeasesThreads, LogRead, NewTurn, ThreadStore
+from retentive.stores.base import (
+    ENCRYPTED,
+    LeasesThreads,
+    Leaving,
+    LogRead,
+    NewTurn,
+    Redacts,
+    ThreadStore,
+)
 from retentive.stores.leases import HeldKeys, held
+from retentive.stores.wrapped import files_of
 from retentive.stores.write_turns import WriteTurns
 from retentive.types import Turn
 
@@ -25,8 +37,11 @@ _INLINE_TURNS: Final = 256
 class EncryptedThreadStore:
     """Wraps a `ThreadStore`: same laws, and a turn's number, id, role and time are kept in clear.
 
-    What was said, and its metadata, are encrypted and bound to thread, id, role and time.
+    What was said, and its metadata, are encrypted and bound to thread, id, role and time. That a turn was
+    redacted, and when, is in clear.
     """
+
+    encrypts: Final = True
 
     def __init__(self, inner: ThreadStore, encryption: Encryption) -> None:
         """Wrap the store; it is closed with this one."""
@@ -57,7 +72,9 @@ class EncryptedThreadStore:
             keys = await self._keeper.keys_to_write(namespace, holds_data)
             sealed = [_sealed(keys, namespace, thread, turn) for turn in turns]
             appending = asyncio.ensure_future(self.inner.append(namespace, thread, sealed, since))
-        return await self._opened(namespace, thread, await appending)
+        appended = await appending
+        await self._keeper.check(namespace, keys)
+        return await self._opened(namespace, thread, appended)
 
     async def turns(self, namespace: str, thread: str, since: int = 0) -> LogRead:
         """See `ThreadStore.turns`.
@@ -78,6 +95,40 @@ class EncryptedThreadStore:
     async def delete(self, namespace: str, thread: str) -> bool:
         """See `ThreadStore.delete`."""
         return await self.inner.delete(namespace, thread)
+
+    async def redact(
+        self, namespace: str, thread: str, seqs: Sequence[int], at: datetime, leaving: Leaving | None = None
+    ) -> list[Turn]:
+        """See `Redacts.redact`.
+
+        Raises:
+            WrongKey: the turns cannot be read with this key; nothing was redacted.
+            InvalidInput: the store wrapped cannot redact.
+        """
+        inner = self.inner
+        if not isinstance(inner, Redacts):
+            raise InvalidInput(f"{inner.url} cannot redact turns: use a store that can")
+        keys = await self._keeper.keys(namespace)
+        opened: list[Turn] = []
+
+        def left(turns: Sequence[Turn], taken: Sequence[Turn]) -> Mapping[int, Mapping[str, Json]]:
+            if keys is None:
+                raise no_key(namespace)
+            plain = [_opened_turn(keys, namespace, thread, turn) for turn in (turns if leaving else taken)]
+            numbers = {turn.seq for turn in taken}
+            opened[:] = [turn for turn in plain if turn.seq in numbers]
+            return leaving(plain, opened) if leaving is not None else {}
+
+        await inner.redact(namespace, thread, seqs, at, left)
+        return opened
+
+    async def files(self, namespace: str) -> list[Path]:
+        """See `KeepsFiles.files`.
+
+        Raises:
+            InvalidInput: the store wrapped does not say.
+        """
+        return await files_of(self.inner, namespace)
 
     async def close(self) -> None:
         """See `ThreadStore.close`."""
@@ -107,10 +158,12 @@ class EncryptedThreadStore:
 def _sealed(keys: NamespaceKeys, namespace: str, thread: str, turn: NewTurn) -> NewTurn:
     plain = json.dumps([turn.content, turn.metadata]).encode()
     body = keys.cipher.encrypt(plain, *_place(namespace, thread, turn))
-    return replace(turn, content=base64.b64encode(body).decode(), metadata={})
+    return replace(turn, content=base64.b64encode(body).decode(), metadata={ENCRYPTED: True})
 
 
 def _opened_turn(keys: NamespaceKeys, namespace: str, thread: str, turn: Turn) -> Turn:
+    if turn.is_redacted:
+        return turn
     try:
         body = base64.b64decode(turn.content, validate=True)
     except ValueError as error:

@@ -13,11 +13,9 @@ from retentive.extraction.logbook import Logbook
 from retentive.extraction.notes import DeadLetter, Watermark
 from retentive.extraction.parts import Parts
 from retentive.extraction.step import Extracted, Step
-from retentive.home import home
 from retentive.memory import Memory
 from retentive.names import check_name
 from retentive.stores.base import ThreadStore
-from retentive.stores.jsonl_threads import JsonlThreadStore
 from retentive.types import UNSET, Scope, Unset
 
 TRIES = 5
@@ -34,7 +32,8 @@ class Extraction:
     Args:
         memory: where the memories go, and the notes.
         extractor: what finds them; None is `LLMExtractor()`, which asks the model passed to each call.
-        threads: where the threads are; None is the default place, as for `open_thread`.
+        threads: where the threads are, used as it is; None is the default place, as for `open_thread`, sealed
+            and encrypted as the Memory is.
         limits: how much at a time; None is the default.
 
     Example:
@@ -63,7 +62,7 @@ class Extraction:
         self.extractor = extractor or LLMExtractor()
         self.limits = limits or ExtractionLimits()
         self._parts = Parts(memory)
-        self._book = Logbook(self._parts, threads or JsonlThreadStore(home() / "threads"), self.limits)
+        self._book = Logbook(self._parts, threads or memory.guards.threads_below(), self.limits)
 
     async def begin_thread(
         self, namespace: str, thread: str, since: int = 0, *, user_id: str | None = None

@@ -14,6 +14,7 @@ from retentive.extraction.notes import DeadLetter, Exchange, Tries, Watermark
 from retentive.extraction.parts import Parts
 from retentive.life.batch import Batch
 from retentive.stores.base import ThreadStore
+from retentive.stores.wrapped import check_readable
 from retentive.types import Scope, Turn, Unset
 
 OPEN_FOR = timedelta(hours=1)
@@ -103,6 +104,7 @@ class Logbook:
     async def _turns(self, namespace: str, thread: str, since: int) -> Sequence[Turn]:
         started = time.perf_counter()
         turns = (await self.threads.turns(namespace, thread, since)).turns
+        check_readable(thread, turns)
         self.parts.tell_thread_read(self.threads.url, (namespace, thread), started, turns)
         return turns
 

@@ -13,6 +13,7 @@ from retentive.stores.base import MemoryStore, ThreadStore
 from retentive.types import Scope
 
 _BATCH: Final = 500
+_REDACTIONS: Final = "redactions"  # they are checked with their thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +129,7 @@ def _vanished(heads: Iterable[Head], checked: Sequence[Checked]) -> list[Checked
     found: list[Checked] = []
     for head in heads:
         _, what, namespace, name = json.loads(head.label)
-        if (what, namespace, name) in seen or head.going:
+        if what == _REDACTIONS or (what, namespace, name) in seen or head.going:
             continue
         place = place_of(Scope(namespace, name)) if what == "memories" else f"thread {name!r}"
         why = f"{place}: all it held is gone, and its seal with it"

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from retentive.errors import Conflict, InvalidInput, StoreUnavailable, Tampered
@@ -24,6 +25,7 @@ from retentive.integrity.scope_changes import (
 )
 from retentive.integrity.scope_seal import NOTE, ScopeHead, ScopeSeal, head_from_note
 from retentive.stores.base import Changes, MemoryStore, Scan, StoredMemory, Written
+from retentive.stores.wrapped import files_of
 from retentive.stores.write_turns import WriteTurns
 from retentive.types import Scope
 
@@ -159,6 +161,14 @@ class SealedMemoryStore:
                     return written
                 await asyncio.sleep(random.random() * _WAIT_S * attempt)  # so that two writers part
         raise Conflict(f"other writers kept changing {place_of(changes.scope)}; try again")
+
+    async def files(self, namespace: str) -> list[Path]:
+        """See `KeepsFiles.files`.
+
+        Raises:
+            InvalidInput: the store wrapped does not say.
+        """
+        return await files_of(self.inner, namespace)
 
     async def adopt(self, scope: Scope) -> int:
         """Seal what is there as it is found, and anchor it; gives how many memories that are."""

@@ -1,6 +1,5 @@
 """`integrity=`: what turns it on, with which key, anchored where."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -15,7 +14,6 @@ from retentive.keys import KeySource, load_key, state_folder
 from retentive.stores.base import MemoryStore, ThreadStore
 
 KEY_VARIABLE: Final = "RETENTIVE_INTEGRITY_KEY"
-INTEGRITY_VARIABLE: Final = "RETENTIVE_INTEGRITY"
 OFF: Final = "off"
 
 
@@ -50,7 +48,7 @@ class Integrity:
 
 
 IntegrityOption: TypeAlias = "Integrity | Literal['keyed', 'off'] | None"
-"""`keyed` is `Integrity()`; None is what the variable RETENTIVE_INTEGRITY says, else off."""
+"""`keyed` is `Integrity()`. None is off here; for a Memory or thread, what RETENTIVE_INTEGRITY says."""
 
 
 def integrity_of(option: IntegrityOption) -> Integrity | None:
@@ -59,7 +57,7 @@ def integrity_of(option: IntegrityOption) -> Integrity | None:
     Raises:
         InvalidInput: it names none.
     """
-    named: object = os.environ.get(INTEGRITY_VARIABLE) or OFF if option is None else option
+    named: object = OFF if option is None else option
     if isinstance(named, Integrity):
         return named
     if named not in ("keyed", OFF):

@@ -1,21 +1,20 @@
 """What is known, checked, of one thread: a chain of keyed hashes, one link a turn."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from retentive.checks import Json
 from retentive.errors import InvalidInput, Tampered
 from retentive.frozen import frozen
 from retentive.integrity.anchor import Head
 from retentive.integrity.mac import Mac, turn_bytes
-from retentive.stores.base import NewTurn
+from retentive.integrity.redactions import Redaction, Redactions, redaction_from
+from retentive.stores.base import SEAL, NewTurn
 from retentive.types import Turn
 
-SEAL: Final = "retentive:seal"
-"""The name in a stored turn's metadata under which its seal stands; readers never see it."""
-
-_UNSEALED = (
+_UNSEALED: Final = (
     "the anchor knows nothing of it. Restore the anchor; or, if the thread was written without integrity or "
     "was moved, look at what it holds and then take it as genuine: retentive verify --seal"
 )
@@ -25,7 +24,8 @@ class ThreadSeal:
     """The links of a thread, of its turns 1 to `len`. Not thread-safe.
 
     A turn's seal binds it to what it says and to all turns that its writer knew of, by the chain's link
-    there. The chain binds each turn to its number. `base` is the anchor's version at which it began.
+    there. The chain binds each turn to its number. `base` is the anchor's version at which it began,
+    `rewrites` how often the store says that turns were redacted in what was taken in.
     """
 
     def __init__(self, mac: Mac, namespace: str, thread: str, anchored: Head | None) -> None:
@@ -36,6 +36,8 @@ class ThreadSeal:
         self.base = anchored.base if anchored else 0
         self.adopted = anchored.adopted if anchored else 0
         self.reaches_back_to = 0
+        self.rewrites = 0
+        self.redactions = Redactions(mac, self._names, self.base, self.place)
         self._is_anchored = anchored is not None
         self._links = [mac.of("chain begins", *self._names, struct.pack("<Q", self.base))]
         self._ids: dict[str, int] = {}
@@ -63,6 +65,24 @@ class ThreadSeal:
         """
         return [self._take(turn) for turn in turns]
 
+    def redacted(self, turn: Turn, seal: object, metadata: Mapping[str, Json], left: Turn) -> Redaction:
+        """The seal of a turn that is being redacted, and is taken in as such.
+
+        Args:
+            turn: as it was taken in, without its seal.
+            seal: the one it had.
+            metadata: what it keeps in its metadata.
+            left: what is left of it.
+        """
+        after, nth, had = 0, 0, self._adopted_tag(turn_bytes(turn, turn.metadata))
+        if turn.seq > self.adopted:
+            known, place, tag = str(seal).split(".")
+            after, nth, had = int(known), int(place), bytes.fromhex(tag)
+        made = Redaction(after=after, nth=nth, had=had, ordinal=len(self.redactions) + 1)
+        made = self.redactions.sealed(made, turn.seq, turn_bytes(left, metadata))
+        self.redactions.take(made, turn.seq)
+        return made
+
     def link(self, number: int) -> str:
         """The link after so many turns."""
         return self._links[number].hex()
@@ -76,8 +96,16 @@ class ThreadSeal:
         seal = turn.metadata.get(SEAL)
         metadata = {name: value for name, value in turn.metadata.items() if name != SEAL}
         says = turn_bytes(turn, metadata)
-        if number <= self.adopted:
-            tag = self._mac.of("adopted", *self._names, says)
+        made = redaction_from(seal) if turn.is_redacted else None
+        if made is not None and self.redactions.sealed(made, number, says) == made:
+            self.redactions.take(made, number)
+            self.reaches_back_to = max(self.reaches_back_to, made.after)
+            tag = made.had
+        elif number in self.redactions:
+            why = f"what was redacted in turn {number} is there again"
+            raise Tampered.of("rolled back", self.place, why, record=str(number))
+        elif number <= self.adopted:
+            tag = self._adopted_tag(says)
         else:
             tag = self._checked(number, says, seal, turn.id)
         link = self._mac.of("chain", self._links[number - 1], struct.pack("<Q", number), tag)
@@ -117,6 +145,9 @@ class ThreadSeal:
             raise Tampered.of("edited", self.place, why, record=record)
         self.reaches_back_to = max(self.reaches_back_to, known)
         return wanted
+
+    def _adopted_tag(self, says: bytes) -> bytes:
+        return self._mac.of("adopted", *self._names, says)
 
     def _tag(self, says: bytes, after: int, nth: int) -> bytes:
         place = struct.pack("<QQ", after, nth)

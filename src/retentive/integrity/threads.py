@@ -9,15 +9,26 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
 from typing import Final
 
-from retentive.errors import Conflict, StoreUnavailable, Tampered
+from retentive.errors import Conflict, InvalidInput, StoreUnavailable, Tampered
 from retentive.integrity.anchor import Anchor, Head
 from retentive.integrity.mac import Mac
+from retentive.integrity.redacting import Redacting
 from retentive.integrity.thread_seal import ThreadSeal, check_anchor, check_end
 from retentive.names import check_name
-from retentive.stores.base import LeasesThreads, LogRead, NewTurn, ThreadStore
+from retentive.stores.base import (
+    LeasesThreads,
+    Leaving,
+    LogRead,
+    NewTurn,
+    Redacts,
+    ThreadStore,
+)
 from retentive.stores.leases import HeldKeys, held
+from retentive.stores.wrapped import files_of
 from retentive.stores.write_turns import WriteTurns
 from retentive.types import Turn
 
@@ -70,7 +81,7 @@ class SealedThreadStore:
                 sealed = seal.seal(turns)
             appending = asyncio.ensure_future(self.inner.append(namespace, thread, sealed, since))
         read = await appending
-        if since > len(seal):
+        if since > len(seal) or read.redactions != seal.rewrites:
             return (await self._follow(namespace, thread, since))[1]
         with self._lock:
             taken = seal.take(read.turns)
@@ -104,9 +115,50 @@ class SealedThreadStore:
             head = await self._anchor.advance(name, replace(head, going=True))
         was_there = await self.inner.delete(namespace, thread)
         if head is not None and head.label:
-            await self._anchor.advance(name, _deleted(head))
+            await self._end(name, namespace, thread, head)
         self._forget(namespace, thread)
         return was_there
+
+    async def redact(
+        self, namespace: str, thread: str, seqs: Sequence[int], at: datetime, leaving: Leaving | None = None
+    ) -> list[Turn]:
+        """See `Redacts.redact`. The redacted turns are sealed anew in the same step, then it is anchored.
+
+        Raises:
+            Tampered: the thread is not as it was left; nothing was redacted.
+            InvalidInput: the store wrapped cannot redact.
+            StoreUnavailable: as of the store; or the anchor cannot be written, and what was redacted is taken
+                as genuine once it can be.
+        """
+        inner = self.inner
+        if not isinstance(inner, Redacts):
+            raise InvalidInput(f"{inner.url} cannot redact turns: use a store that can")
+        name = self._name(check_name("namespace", namespace), check_name("thread id", thread))
+        async with self._turns.turn(name):
+            for attempt in range(_TRIES):
+                await self._follow(namespace, thread, None)
+                anchored = await self._anchor.read(name)
+                seal = ThreadSeal(self._mac, namespace, thread, anchored)
+                redacting = Redacting(seal, at, leaving)
+                try:
+                    await inner.redact(namespace, thread, seqs, at, redacting)
+                except Tampered:
+                    if attempt and await self._anchor.read(name) == anchored:
+                        raise
+                    continue
+                finally:
+                    self._forget(namespace, thread)
+                await self._anchor_redactions(namespace, thread, seal, None)
+                return redacting.taken
+        raise Conflict(f"thread {thread!r} kept changing while it was redacted; try again")
+
+    async def files(self, namespace: str) -> list[Path]:
+        """See `KeepsFiles.files`.
+
+        Raises:
+            InvalidInput: the store wrapped does not say.
+        """
+        return await files_of(self.inner, namespace)
 
     async def close(self) -> None:
         """See `ThreadStore.close`."""
@@ -131,6 +183,8 @@ class SealedThreadStore:
         seal.take(read.turns)
         if count:
             await self._anchor.advance(name, self._head(namespace, thread, seal, count))
+            if kept is not None:
+                await self._end_redactions(namespace, thread, kept.base)
         self._forget(namespace, thread)
         return count
 
@@ -141,21 +195,27 @@ class SealedThreadStore:
             anchored = await self._anchor.read(name)
             seal = self._seal(namespace, thread, anchored, fresh=attempt > 0)
             known = len(seal)
+            redacted = await self._anchor.read(self._redactions_name(namespace, thread, seal.base))
             start = known if since is None else min(since, known)
             read = await self.inner.turns(namespace, thread, start)
             if not read.position and anchored is not None and anchored.going:
-                await self._anchor.advance(name, _deleted(anchored))
+                await self._end(name, namespace, thread, anchored)
+                continue
+            if known and read.redactions != seal.rewrites:
+                self._forget(namespace, thread)
                 continue
             try:
                 taken = self._take(seal, read)
                 check_end(seal, read.position, known)
                 check_anchor(seal, anchored)
+                seal.redactions.check(redacted)
             except Tampered:
                 self._forget(namespace, thread)
                 if attempt and await self._anchor.read(name) == anchored:
                     raise
                 continue
             await self._catch_up_anchor(name, namespace, thread, seal, anchored)
+            await self._catch_up_redactions(namespace, thread, seal, redacted)
             turns = [turn for turn in taken if turn.seq > (since or 0)]
             position = turns[-1].seq if turns else read.position
             return seal, replace(read, turns=tuple(turns), position=position)
@@ -172,8 +232,37 @@ class SealedThreadStore:
         except StoreUnavailable as error:  # it was never acknowledged, so reading may go on
             _log.warning("%s", error)
 
+    async def _catch_up_redactions(
+        self, namespace: str, thread: str, seal: ThreadSeal, anchored: Head | None
+    ) -> None:
+        """Anchor what was redacted by one that was killed."""
+        try:
+            await self._anchor_redactions(namespace, thread, seal, anchored)
+        except StoreUnavailable as error:  # it was never acknowledged, so reading may go on
+            _log.warning("%s", error)
+
+    async def _anchor_redactions(
+        self, namespace: str, thread: str, seal: ThreadSeal, anchored: Head | None
+    ) -> None:
+        if len(seal.redactions) > (anchored.version if anchored else 0):
+            label = json.dumps([self._mac.place_id, "redactions", namespace, thread], ensure_ascii=False)
+            name = self._redactions_name(namespace, thread, seal.base)
+            await self._anchor.advance(name, seal.redactions.head(label))
+
+    async def _end(self, name: str, namespace: str, thread: str, head: Head) -> None:
+        """Anchor that the thread is gone."""
+        await self._end_redactions(namespace, thread, head.base)
+        await self._anchor.advance(name, _deleted(head))
+
+    async def _end_redactions(self, namespace: str, thread: str, base: int) -> None:
+        name = self._redactions_name(namespace, thread, base)
+        kept = await self._anchor.read(name)
+        if kept is not None and kept.label:
+            await self._anchor.advance(name, _deleted(kept))
+
     def _take(self, seal: ThreadSeal, read: LogRead) -> list[Turn]:
         with self._lock:
+            seal.rewrites = read.redactions
             return seal.take(read.turns)
 
     def _agrees(self, seal: ThreadSeal, kept: Head) -> bool:
@@ -213,6 +302,10 @@ class SealedThreadStore:
 
     def _name(self, namespace: str, thread: str) -> str:
         return self._mac.name_of("thread", namespace, thread)
+
+    def _redactions_name(self, namespace: str, thread: str, base: int) -> str:
+        """Each life of a thread has its own."""
+        return self._mac.name_of("redactions", namespace, thread, str(base))
 
 
 def _deleted(head: Head) -> Head:

@@ -12,6 +12,7 @@ from retentive.embedders.base import Vectors
 from retentive.errors import Conflict
 from retentive.life.batch import Applied, Batch, check_batch
 from retentive.life.planning import Known, Plan, version_that_says
+from retentive.ranking.restatement import other_use
 from retentive.stores.base import MemoryStore, StoredMemory
 from retentive.types import MemoryItem, Scope
 from retentive.writes import Writer, has_expired
@@ -105,17 +106,22 @@ class Batches:
         settled: list[MemoryItem],
         stored: Mapping[str, StoredMemory],
     ) -> list[str]:
-        """Settle each new memory whose place is taken on the one that holds it; the expired ones that do."""
+        """Settle each new memory whose place is taken on the one that holds it; the expired ones that do.
+
+        Raises:
+            Conflict: it is held by a key that was used for another statement.
+        """
         stale: list[str] = []
         of_batch = {item.id: settled[place] for place, item in enumerate(asked.items)}
+        keys = [draft.key for draft in asked.batch.new]
         for place, item in enumerate(asked.items):
             holder = taken.get(item.id, "")
             if holder in of_batch:
-                settled[place] = of_batch[holder]
+                settled[place] = _of_one_call(item, keys[place], of_batch[holder])
             elif holder in stored and has_expired(stored[holder].item, asked.now):
                 stale.append(holder)
             elif holder in stored:
-                settled[place] = stored[holder].item
+                settled[place] = _of_one_call(item, keys[place], stored[holder].item)
         return stale
 
     def _to_store(self, asked: _Asked, plan: Plan) -> list[StoredMemory]:
@@ -133,3 +139,11 @@ class Batches:
             if (await self._store.notes(scope, name)).get(name) != note:
                 return False
         return True
+
+
+def _of_one_call(item: MemoryItem, key: str | None, held: MemoryItem) -> MemoryItem:
+    """The memory that has the item's place, if not by a key of another statement."""
+    refusal = other_use(item, key, held)
+    if refusal is not None:
+        raise refusal
+    return held

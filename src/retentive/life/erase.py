@@ -3,15 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Final
 
+from retentive import drafts
 from retentive.clock import Clock
 from retentive.errors import Conflict
 from retentive.indexes import ScopeIndexes
 from retentive.life.lineage import later, older_versions, relinked
+from retentive.life.merging import unmerged
 from retentive.life.traces import Tracing
-from retentive.stores.base import Changes, ListsIds, MemoryStore, StoredMemory
-from retentive.types import MemoryKind, Scope, Source
+from retentive.stores.base import Changes, MemoryStore, StoredMemory
+from retentive.stores.wrapped import bare_memories, ids_of
+from retentive.types import MemoryItem, MemoryKind, Scope, Source
+from retentive.uses import UseNotes
 
 TRIES: Final = 5
 AT_ONCE: Final = 1_000
@@ -30,7 +35,7 @@ class Going:
     has_vector: bool
     links: int
     successor: str | None
-    source: Source | None
+    sources: tuple[Source, ...]
     run: str | None
 
 
@@ -50,22 +55,28 @@ class Erasing:
     def __init__(self, store: MemoryStore, indexes: ScopeIndexes, clock: Clock) -> None:
         self._store = store
         self._indexes = indexes
+        self._uses = UseNotes(store)
         self._clock = clock
 
     async def ids(self, scope: Scope) -> list[str]:
         """The ids of all memories of the scope, also of those that no reading gives any more."""
-        if isinstance(self._store, ListsIds):
-            return await self._store.ids(scope)
-        return [row.id for row in (await self._store.scan(scope, 0)).rows]
+        return await ids_of(self._store, scope)
 
     async def from_thread(self, scope: Scope, thread: str) -> list[str]:
-        """The ids of the memories whose source is the thread of that id."""
-        return [
-            got.item.id
-            async for some in self._batches(scope, await self.ids(scope))
-            for got in some
-            if got.item.source is not None and got.item.source.thread == thread
-        ]
+        """The ids of the memories that came from the thread of that id, in whole or in part."""
+        return [item.id async for item in self._from_thread(scope, thread)]
+
+    async def merged_from_thread(self, scope: Scope, thread: str) -> list[str]:
+        """The ids of those of them that a consolidation made, what was made later first."""
+        made = [item async for item in self._from_thread(scope, thread) if item.merged_from]
+        made.sort(key=lambda item: (item.created_at, item.id), reverse=True)
+        return [item.id for item in made]
+
+    async def _from_thread(self, scope: Scope, thread: str) -> AsyncIterator[MemoryItem]:
+        async for some in self._batches(scope, await self.ids(scope)):
+            for got in some:
+                if any(source.thread == thread for source in got.item.sources):
+                    yield got.item
 
     async def look(self, scope: Scope, ids: Sequence[str], tracing: Tracing | None) -> Mapping[str, Going]:
         """Those of the memories that are there, by id; `tracing` takes in what will be looked for."""
@@ -76,35 +87,58 @@ class Erasing:
             else:
                 seen = await asyncio.to_thread(_seen, some, tracing)
             going |= {one.id: one for one in seen}
+            if tracing is not None:
+                await self._trace_as_kept(scope, list(seen), tracing)
         return going
 
+    async def _trace_as_kept(self, scope: Scope, going: Sequence[Going], tracing: Tracing) -> None:
+        """Take in the memories as they lie there, if the store keeps them otherwise than it gives them."""
+        bare = bare_memories(self._store)
+        if bare is not self._store:
+            kept = await bare.get(scope, [one.id for one in going])
+            await asyncio.to_thread(_seen, [memory for memory in kept if memory is not None], tracing)
+
     async def versions(self, scope: Scope, ids: Sequence[str]) -> list[str]:
-        """The ids, then those of their older versions."""
-        successors = (await self._indexes.view(scope)).successors
+        """The ids, then those of their older versions, but for one that still holds, and what came before it.
+
+        That is so where the correction begins later: until then the older statement is no history.
+        """
+        successors = dict((await self._indexes.view(scope)).successors)
+        older, now = older_versions(ids, successors), self._clock()
+        async for some in self._batches(scope, older):
+            for got in some:
+                if _still_holds(got.item, now):
+                    del successors[got.item.id]
         return [*dict.fromkeys(ids), *older_versions(ids, successors)]
 
     async def erase(
         self, scope: Scope, asked: Iterable[str], erased: Erased, notes: Mapping[str, bytes]
     ) -> None:
-        """Remove the memories in `erased.gone` and the notes, in one change; `erased` then says what went.
+        """Remove the memories in `erased.gone`, how often they were used, and the notes, in one change.
 
-        A newer version that stays is no longer said to supersede what is gone.
+        `erased` then says what went. A newer version that stays is no longer said to supersede what is gone.
+        An older one that stays, as it still holds, is superseded no longer, and holds for as long as it said.
 
         Raises:
             Conflict: others kept changing the memories that are linked to these; nothing was removed.
         """
-        for note in notes.values():
+        bare = bare_memories(self._store)
+        kept = await bare.notes(scope) if notes and bare is not self._store else {}
+        for note in (*notes.values(), *(note for name, note in kept.items() if name in notes)):
             erased.tracing.add_note(note)
         if not erased.gone and not notes:
             return
         for _ in range(TRIES):
             newer = await self._newer(scope, erased.gone)
+            holding = await self._holding(scope, erased.gone)
+            uses = await self._uses.without(scope, erased.gone.keys())
             changes = Changes(
                 scope=scope,
                 deletes=sorted(erased.gone, reverse=True),  # newest first: links lead to older ones
-                updates=await self._unlinked(scope, newer, erased.gone),
-                unchanged={stored.item.id: stored.item.updated_at for stored in newer},
-                notes=dict.fromkeys(notes),
+                updates=self._revived(holding, await self._unlinked(scope, newer, erased.gone)),
+                unchanged={stored.item.id: stored.item.updated_at for stored in (*newer, *holding)},
+                notes={**uses.after, **dict.fromkeys(notes)},
+                expected=uses.before,
             )
             try:
                 deleted = set((await self._store.write(changes)).deleted)
@@ -145,6 +179,24 @@ class Erasing:
             if got.item.supersedes in gone or not gone.keys().isdisjoint(got.item.merged_from)
         ]
 
+    async def _holding(self, scope: Scope, gone: Mapping[str, Going]) -> list[StoredMemory]:
+        """The memories that stay and still hold, though what goes would have taken their place later."""
+        successors, now = (await self._indexes.view(scope)).successors, self._clock()
+        wanted = sorted(old for old, new in successors.items() if new in gone and old not in gone)
+        found = [got async for some in self._batches(scope, wanted) for got in some]
+        return [got for got in found if _still_holds(got.item, now)]
+
+    def _revived(
+        self, holding: Sequence[StoredMemory], unlinked: Sequence[StoredMemory]
+    ) -> list[StoredMemory]:
+        """The unlinked memories, and those that still hold, superseded no longer."""
+        updates = {stored.item.id: stored for stored in unlinked}
+        for stored in holding:
+            changed = updates.get(stored.item.id, stored)
+            item = unmerged(changed.item, later(changed.item, self._clock()))
+            updates[item.id] = relinked(replace(changed, text_key=drafts.key_of(item)), item)
+        return list(updates.values())
+
     async def _unlinked(
         self, scope: Scope, newer: Sequence[StoredMemory], gone: Mapping[str, Going]
     ) -> list[StoredMemory]:
@@ -169,6 +221,11 @@ class Erasing:
             yield [memory for memory in got if memory is not None]
 
 
+def _still_holds(old: MemoryItem, now: datetime) -> bool:
+    """Whether a superseded memory holds until its successor begins, later than now."""
+    return old.valid_until is not None and old.valid_until > now
+
+
 def _seen(memories: Sequence[StoredMemory], tracing: Tracing | None) -> list[Going]:
     if tracing is not None:
         for memory in memories:
@@ -185,6 +242,6 @@ def _going(stored: StoredMemory) -> Going:
         has_vector=stored.vector is not None,
         links=sum(getattr(item, link) is not None for link in _LINKS),
         successor=item.superseded_by,
-        source=item.source,
+        sources=item.sources,
         run=run if isinstance(run, str) else None,
     )

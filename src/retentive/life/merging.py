@@ -9,13 +9,16 @@ from typing import Final, Protocol
 from retentive.checks import MAX_TAGS
 from retentive.ranking.dedupe import same_fact
 from retentive.trust import may_replace, trust
-from retentive.types import MemoryItem, MemoryKind
+from retentive.types import MemoryItem, MemoryKind, Source
 
 LASTING: Final = frozenset([MemoryKind.EPISODIC, MemoryKind.SEMANTIC, MemoryKind.PROCEDURAL])
 """The kinds that are merged. The others live so shortly that it is not worth it."""
 
 MAX_SOURCES: Final = 32
 """Of more that could become one, the rest waits for the next time."""
+
+MAX_MERGED_SOURCES: Final = 1_000
+"""What came from more places stays apart: a memory must stay small."""
 
 
 class Merge(Protocol):
@@ -64,7 +67,7 @@ def duplicates(items: Iterable[MemoryItem]) -> Iterator[Cluster]:
         same = same[: MAX_SOURCES - 1]
         taken = {item.id for item in same}
         left = [item for item in others if item.id not in taken]
-        if same and len(_tags((leader, *same))) <= MAX_TAGS:
+        if same and _may_be_one((leader, *same)):
             yield Cluster(living=(leader, *same), why="same")
 
 
@@ -77,7 +80,7 @@ def wordings(items: Iterable[MemoryItem]) -> Iterator[Cluster]:
         near = near[: MAX_SOURCES - 1]
         taken = {item.id for item in near}
         left = [item for item in others if item.id not in taken]
-        if near and len(_tags((leader, *near))) <= MAX_TAGS:
+        if near and _may_be_one((leader, *near)):
             yield Cluster(living=(leader, *near), why="wordings")
 
 
@@ -97,7 +100,7 @@ def merged(cluster: Cluster, new_id: str, now: datetime) -> MemoryItem:
 
     It has the first one's fields; the tags of all and the highest importance of those that are trusted as
     much; it lives as long as the longest, and happened when the latest did. What is less trusted adds
-    nothing but its link, so nothing is trusted more than before.
+    nothing but its link and its source, so nothing is trusted more than before.
     """
     leader = cluster.living[0]
     peers = [item for item in cluster.living if item.origin is leader.origin]
@@ -114,6 +117,7 @@ def merged(cluster: Cluster, new_id: str, now: datetime) -> MemoryItem:
         expires_at=None if None in ends else max(end for end in ends if end is not None),
         supersedes=leader.id,
         merged_from=tuple(ids),
+        merged_sources=_sources(cluster.told),
         near=None if leader.near in ids else leader.near,
     )
 
@@ -128,6 +132,14 @@ def unmerged(source: MemoryItem, updated_at: datetime) -> MemoryItem:
         planned_until=None,
         updated_at=updated_at,
     )
+
+
+def _may_be_one(items: Sequence[MemoryItem]) -> bool:
+    return len(_tags(items)) <= MAX_TAGS and len(_sources(items)) <= MAX_MERGED_SOURCES
+
+
+def _sources(items: Sequence[MemoryItem]) -> tuple[Source, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(item.sources for item in items)))
 
 
 def _tags(items: Sequence[MemoryItem]) -> tuple[str, ...]:

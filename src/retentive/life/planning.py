@@ -9,7 +9,9 @@ from retentive.errors import NotFound, RetentiveError
 from retentive.life.batch import Applied, Batch
 from retentive.life.lineage import ended, holds_since, later, refusal, relinked
 from retentive.ranking.dedupe import text_key
+from retentive.ranking.restatement import other_use
 from retentive.stores.base import Changes, StoredMemory
+from retentive.trust import may_replace
 from retentive.types import MemoryItem, Scope
 from retentive.writes import has_expired
 
@@ -130,10 +132,10 @@ class Plan:
         self._updates[new_id] = relinked(successor, linked)
 
     def _prolong(self) -> None:
-        """Let what is stated again live as long as the new statement would have."""
+        """Let what is stated again live as long as the new statement would have, if trusted as much."""
         for item, settled in zip(self._known.items, self._known.settled, strict=True):
             current = self._current(settled.id) if settled.id not in self._fresh else None
-            if current is None or current.item.expires_at is None:
+            if current is None or current.item.expires_at is None or not may_replace(item, current.item):
                 continue
             if item.expires_at is None or item.expires_at > current.item.expires_at:
                 longer = replace(
@@ -158,6 +160,9 @@ def version_that_says(
     """The old memory or the one that took its place already, if it says this in the same words.
 
     Or the one that took its place if it has the key: the same call again. No vector is needed to see that.
+
+    Raises:
+        Conflict: the key is that one's, and was used for another statement.
     """
     old = stored.get(old_id)
     if old is None or has_expired(old.item, item.created_at):
@@ -168,6 +173,9 @@ def version_that_says(
     if successor is None or has_expired(successor.item, item.created_at):
         return None
     again = key is not None and successor.key == key
+    refused = other_use(item, key, successor.item) if again else None
+    if refused is not None:
+        raise refused
     lives = successor.item.superseded_by is None
     same = text_key(successor.item.content) == text_key(item.content)
     return successor.item if again or (lives and same) else None

@@ -101,6 +101,5 @@ class Pruner:
         gone = [erased.gone[id] for id in ids if id in erased.gone]
         tally.add([one.id for one in gone], reasons)
         if gone:
-            await self._uses.drop(scope, erased.gone.keys())
             wanted.told(scope, gone)
         wanted.progress(tally.removed.total(), max(tally.total, tally.removed.total()))

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from retentive.clock import Clock
-from retentive.errors import StoreCorrupt
+from retentive.errors import Conflict, NotFound, StoreCorrupt
+from retentive.indexes import ScopeIndexes
+from retentive.life.echoes import exchanges_with
 from retentive.life.erase import Erased, Erasing, Going
 from retentive.life.receipts import receipt_of
 from retentive.life.taking_back import (
@@ -28,6 +30,7 @@ from retentive.life.taking_back import (
     take_back,
 )
 from retentive.life.traces import Tracing
+from retentive.life.unmerge import Unmerging
 from retentive.stores.base import Changes, MemoryStore, ThreadStore
 from retentive.types import Receipt, Scope
 
@@ -46,15 +49,21 @@ class Removed:
 class Removal:
     """Removes, and gives receipts."""
 
-    def __init__(self, store: MemoryStore, erasing: Erasing, clock: Clock) -> None:
+    def __init__(self, store: MemoryStore, erasing: Erasing, indexes: ScopeIndexes, clock: Clock) -> None:
         self._store = store
         self._erasing = erasing
+        self._indexes = indexes
+        self._unmerging = Unmerging(store, indexes, clock)
         self._clock = clock
 
     async def forget(self, scope: Scope, memory_id: str, threads: ThreadStore | None) -> Removed:
-        """Remove the memory and its older versions; with `threads` redact the turns they came from."""
+        """Remove the memory, its older versions, and the exchanges of runs that were shown it and say it.
+
+        With `threads` the turns they all came from are redacted.
+        """
         wanted = await self._erasing.versions(scope, [memory_id])
-        return await self._memories({scope: (wanted, [memory_id])}, threads)
+        said = await exchanges_with(self._store, self._indexes, scope, wanted)
+        return await self._memories({scope: ([*wanted, *said], [memory_id, *said])}, threads, said=said)
 
     async def clear(
         self,
@@ -72,8 +81,12 @@ class Removal:
         wanted: Mapping[Scope, tuple[Sequence[str], Sequence[str]] | None],
         threads: ThreadStore | None,
         everyone: Scope | None = None,
+        said: Collection[str] = (),
     ) -> Removed:
-        """Remove from each scope these memories, of which the second ones were asked for; None: all of it."""
+        """Remove from each scope these memories, of which the second ones were asked for; None: all of it.
+
+        What waits to be drawn from the exchanges in `said` goes with them.
+        """
         tracing, at = Tracing(), self._clock()
         erased: dict[Scope, Erased] = {}
         taken: list[Taken] = []
@@ -83,12 +96,14 @@ class Removal:
                 some = ids[0] if ids is not None else await self._erasing.ids(scope)
                 erased[scope].gone = await self._erasing.look(scope, some, tracing)
             notes: dict[str, bytes] = {}
+            if runs := {one.run for one in erased[scope].gone.values() if one.id in said and one.run}:
+                notes = notes_of(await self._store.notes(scope), (), runs)
             if threads is not None and erased[scope].gone:
                 going, kept = erased[scope].gone.values(), await self._store.notes(scope)
                 sources = sources_of(going, kept, scope.namespace)
                 plans = await plan_turns(threads, sources, scope.user_id)
                 taken.append(await take_back(threads, plans, at, tracing))
-                notes = _told(kept, sources, going)
+                notes |= _told(kept, sources, going)
             if ids is None:
                 erased[scope] = await self._erasing.erase_all(scope, tracing)
             else:
@@ -101,13 +116,30 @@ class Removal:
         """Remove the thread, or the user's turns of it, the memories that came from it, and its notes."""
         tracing, at = Tracing(), self._clock()
         taken = await take_back(threads, await plan_thread(threads, place, scope.user_id), at, tracing)
+        apart = await self._take_apart(scope, place[1], tracing)
         asked = await self._erasing.from_thread(scope, place[1])
         wanted = await self._erasing.versions(scope, asked)
         erased = Erased(tracing=tracing, gone=await self._erasing.look(scope, wanted, tracing))
         notes = notes_of(await self._store.notes(scope), [place])
         await self._erasing.erase(scope, asked, erased, notes)
+        erased.gone = {**apart, **erased.gone}
         receipt = receipt_of(scope, [erased], at, taken)
         return Removed(receipt=receipt, gone=_by_scope({scope: erased}))
+
+    async def _take_apart(self, scope: Scope, thread: str, tracing: Tracing) -> dict[str, Going]:
+        """Unmerge what was made of memories of the thread and of others, so that those can stay.
+
+        Gives what went for it. What cannot be taken apart stays, and is as a whole of the thread.
+        """
+        apart: dict[str, Going] = {}
+        for memory_id in await self._erasing.merged_from_thread(scope, thread):
+            going = await self._erasing.look(scope, [memory_id], tracing)
+            try:
+                await self._unmerging.unmerge(scope, memory_id)
+            except (NotFound, Conflict):
+                continue
+            apart.update(going)
+        return apart
 
     async def user(self, scope: Scope, threads: ThreadStore, also: Collection[Place]) -> Removed:
         """Remove all that there is of a user: turns and threads, then memories and notes."""

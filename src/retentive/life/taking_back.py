@@ -4,15 +4,16 @@ from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Seque
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from retentive.errors import InvalidInput
-from retentive.home import home
+from retentive.guards import Guards
 from retentive.life.erase import Going
 from retentive.life.traces import Tracing
 from retentive.stores.base import Redacts, ThreadStore
-from retentive.stores.jsonl_threads import JsonlThreadStore
+from retentive.stores.wrapped import able, bare_threads, check_guarded, check_readable
 from retentive.types import Turn
 
 Place: TypeAlias = tuple[str, str]
@@ -45,10 +46,10 @@ class Taken:
 
 
 @asynccontextmanager
-async def opened(threads: Threads) -> AsyncGenerator[ThreadStore]:
-    """The store of threads; closed at the end if it was not passed in."""
+async def opened(threads: Threads, guards: Guards) -> AsyncGenerator[ThreadStore]:
+    """The store of threads; guarded, and closed at the end, if it was not passed in."""
     if threads is None or isinstance(threads, Path):
-        store = JsonlThreadStore((threads or home()) / "threads")
+        store = guards.threads_below(threads)
         try:
             yield store
         finally:
@@ -99,10 +100,10 @@ def sources_of(going: Iterable[Going], notes: Iterable[str], namespace: str) -> 
     for space, thread in places_in(notes):
         known.setdefault(thread, set()).add(space)
     found: dict[Place, set[int]] = {}
-    for one in going:
-        if one.source is not None and one.source.thread is not None and one.source.turns:
-            space = _space_of(one.source.thread, known.get(one.source.thread, set()), namespace)
-            found.setdefault((space, one.source.thread), set()).update(one.source.turns)
+    for source in chain.from_iterable(one.sources for one in going):
+        if source.thread is not None and source.turns:
+            space = _space_of(source.thread, known.get(source.thread, set()), namespace)
+            found.setdefault((space, source.thread), set()).update(source.turns)
     return found
 
 
@@ -123,14 +124,14 @@ async def plan_turns(
     """How to take back these turns, as far as they are there and not another user's."""
     plans: list[Plan] = []
     for place, seqs in sources.items():
-        turns = (await store.turns(*place)).turns
+        turns = await _turns(store, place)
         plans += _redaction(place, [turn for turn in turns if turn.seq in seqs and _may_be(turn, user_id)])
     return plans
 
 
 async def plan_thread(store: ThreadStore, place: Place, user_id: str | None) -> list[Plan]:
     """How to take back all that the user has in the thread: whole, unless others speak in it too."""
-    turns = (await store.turns(*place)).turns
+    turns = await _turns(store, place)
     if all(_may_be(turn, user_id) for turn in turns):
         return [Plan(place=place, turns=tuple(turns), deletes=True)]
     return _redaction(place, [turn for turn in turns if turn.metadata.get("user_id") == user_id])
@@ -152,7 +153,7 @@ async def plan_user(
     for namespace in namespaces:
         for thread in await store.threads(namespace):
             place = namespace, thread
-            turns = (await store.turns(*place)).turns
+            turns = await _turns(store, place)
             if place in known or any(turn.metadata.get("user_id") == user_id for turn in turns):
                 plans += await plan_thread(store, place, user_id)
             elif place in sources:
@@ -160,13 +161,16 @@ async def plan_user(
     return plans
 
 
-def check_power(store: ThreadStore, plans: Iterable[Plan]) -> None:
+def check_power(store: ThreadStore, plans: Sequence[Plan]) -> None:
     """Nothing, if the store can do what is planned.
 
     Raises:
-        InvalidInput: turns are to be redacted, and it cannot redact.
+        InvalidInput: turns are to be redacted, and it cannot redact; or a thread is sealed, and it is not.
+        WrongKey: a thread is encrypted, and the store reads it as it lies there.
     """
-    if not isinstance(store, Redacts) and any(not plan.deletes for plan in plans):
+    for plan in plans:
+        check_guarded(plan.place[1], plan.turns)
+    if able(store, Redacts) is None and any(not plan.deletes for plan in plans):
         raise InvalidInput(
             f"turns in {store.url} would have to be redacted, and that store cannot: nothing was removed. "
             "Use a store that has redact(), or forget without redact_source"
@@ -177,7 +181,8 @@ async def take_back(store: ThreadStore, plans: Sequence[Plan], at: datetime, tra
     """What was done; each thread wholly or not at all, in order.
 
     Raises:
-        InvalidInput: the store cannot redact; nothing was done.
+        InvalidInput: the store cannot redact, or a thread is sealed and the store is not; nothing was done.
+        WrongKey: a thread is encrypted and the store reads it as it lies there; nothing was done.
         StoreError: the threads before were done, this one and those after it were not.
     """
     check_power(store, plans)
@@ -186,6 +191,7 @@ async def take_back(store: ThreadStore, plans: Sequence[Plan], at: datetime, tra
     count = 0
     for plan in plans:
         name = "/".join(plan.place)
+        kept = await _as_kept(store, plan)
         if plan.deletes:
             went: Sequence[Turn] = plan.turns
             if await store.delete(*plan.place):
@@ -194,10 +200,26 @@ async def take_back(store: ThreadStore, plans: Sequence[Plan], at: datetime, tra
             assert isinstance(store, Redacts)
             went = await store.redact(*plan.place, [turn.seq for turn in plan.turns], at)
             turns[name] = tuple(turn.seq for turn in went)
-        for turn in went:
+        for turn in (*went, *kept):
             tracing.add_turn(turn)
         count += len(went)
     return Taken(threads=tuple(threads), turns=turns, count=count)
+
+
+async def _turns(store: ThreadStore, place: Place) -> Sequence[Turn]:
+    """The turns of the thread, as they can be understood: whose they are, too."""
+    turns = (await store.turns(*place)).turns
+    check_readable(place[1], turns)
+    return turns
+
+
+async def _as_kept(store: ThreadStore, plan: Plan) -> list[Turn]:
+    """The turns of the plan as they lie there, if the store keeps them otherwise than it gives them."""
+    bare = bare_threads(store)
+    if bare is store:
+        return []
+    seqs = {turn.seq for turn in plan.turns}
+    return [turn for turn in (await bare.turns(*plan.place)).turns if turn.seq in seqs]
 
 
 def _redaction(place: Place, turns: Iterable[Turn]) -> list[Plan]:

@@ -1,4 +1,4 @@
-"""Fingerprints of what is forgotten, and the search for them in bytes. Pure, but for reading the files.
+"""Fingerprints of what is forgotten, and the search for them in bytes. Pure.
 
 A fingerprint is made of `WINDOW` bytes as a store may write them: of the text in JSON, of what ranking needs,
 of the vector, the last two also in base64. Each offset of what is searched is compared with all at once.
@@ -7,7 +7,6 @@ of the vector, the last two also in base64. Each offset of what is searched is c
 import secrets
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -20,6 +19,8 @@ from retentive.types import Traces, Turn
 
 WINDOW: Final = 16
 BLOCK_BYTES: Final = 1 << 20
+STEP_BYTES: Final = 64
+"""How far apart the windows of a text are at most: what is left of it is found from 80 bytes on."""
 MIN_DISTINCT_BYTES: Final = 5
 """Windows of fewer different bytes (zeros, dashes) say nothing."""
 
@@ -77,7 +78,7 @@ class Tracing:
             said = written[max(0, end - WINDOW) : end]
         else:
             said = said[1:-1]
-        self._words.add(said, 4)
+        self._words.add(said, max(4, len(said) // STEP_BYTES + 2))
 
 
 class _Pressed:
@@ -144,16 +145,13 @@ class Search:
             found.update(likely[self._wanted[places] == likely].tolist())
         return found
 
-    def in_file(self, path: Path) -> tuple[int, set[int]]:
-        """How many bytes the file has, and the fingerprints found in it.
-
-        Raises:
-            OSError: it cannot be read.
-        """
-        size, found = 0, set[int]()
-        for block, is_new in _blocks(path):
-            size += is_new
-            found |= self.among(block)
+    def in_pieces(self, pieces: Iterable[bytes]) -> tuple[int, set[int]]:
+        """How many bytes there are in all, and the fingerprints found in them, also where pieces meet."""
+        size, found, carried = 0, set[int](), b""
+        for piece in pieces:
+            size += len(piece)
+            found |= self.among(carried + piece)
+            carried = (carried + piece)[-(WINDOW - 1) :]
         return size, found
 
     def in_memories(self, memories: Iterable[StoredMemory]) -> set[int]:
@@ -183,15 +181,6 @@ def _prints(first: Prints, second: Prints, key: int) -> Prints:
     mixed ^= mixed >> np.uint64(29)
     mixed *= _SPREAD
     return mixed
-
-
-def _blocks(path: Path) -> Iterator[tuple[bytes, int]]:
-    """The file in pieces that overlap by a window, each with how many of its bytes are new."""
-    carried = b""
-    with path.open("rb") as file:
-        while block := file.read(BLOCK_BYTES):
-            yield carried + block, len(block)
-            carried = block[-(WINDOW - 1) :]
 
 
 def _packed_words(packed: bytes) -> bytes:

@@ -1,6 +1,7 @@
 """One block for a prompt, from a thread and memories."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from retentive import checks, drafts
 from retentive.context.assembly import assemble
@@ -27,6 +28,8 @@ class Assembling(Reading):
         max_tokens: int = 2_000,
         kinds: Iterable[MemoryKind | str] | MemoryKind | str | None = CONTEXT_KINDS,
         tags: Iterable[str] | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
         min_trust: Origin | str | None = None,
         limit: int = 20,
         min_confidence: float | None = None,
@@ -51,6 +54,8 @@ class Assembling(Reading):
             max_tokens: how many tokens the whole block may have.
             kinds: only memories of these; working ones belong to their run and must be asked for.
             tags: only memories that carry all of these.
+            as_of: only memories that held at this instant, as in `recall`; the thread is shown as it is.
+            known_at: only what was known here at this instant, as in `recall`.
             min_trust: only memories that this origin or a more trusted one said.
             limit: how many memories are considered, 0 to 1,000.
             min_confidence: as in `recall`.
@@ -70,7 +75,9 @@ class Assembling(Reading):
         asked = Query(
             text=query,
             scope=request.scope,
-            filters=drafts.check_filters(kinds=kinds, tags=tags, min_trust=min_trust),
+            filters=drafts.check_filters(
+                kinds=kinds, tags=tags, as_of=as_of, known_at=known_at, min_trust=min_trust
+            ),
             limit=checks.check_limit("limit", limit),
             min_confidence=checks.check_share("min_confidence", min_confidence),
             patience_s=checks.check_score("patience_s", patience_s),

@@ -1,10 +1,17 @@
 """A store that writes nothing which cannot be audited."""
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 from retentive.audit import AuditLog
-from retentive.stores.base import Changes, MemoryStore, Scan, StoredMemory, Written
+from retentive.stores.base import (
+    Changes,
+    MemoryStore,
+    Scan,
+    StoredMemory,
+    Written,
+)
+from retentive.stores.wrapped import files_of, ids_of
 from retentive.types import Scope
 
 
@@ -58,6 +65,14 @@ class AuditedStore:
         """See `MemoryStore.close`."""
         await self.inner.close()
 
-    def __getattr__(self, name: str) -> Any:
-        """The extra powers of the store."""
-        return getattr(self.inner, name)
+    async def ids(self, scope: Scope) -> list[str]:
+        """See `ListsIds.ids`."""
+        return await ids_of(self.inner, scope)
+
+    async def files(self, namespace: str) -> list[Path]:
+        """See `KeepsFiles.files`.
+
+        Raises:
+            InvalidInput: the store wrapped does not say.
+        """
+        return await files_of(self.inner, namespace)

@@ -9,16 +9,15 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
+from retentive import checks
 from retentive.audit import AuditLog
 from retentive.clock import Clock, NewId, new_id, utc_now
 from retentive.drafts import DEFAULT_LIFETIMES, Lifetimes
-from retentive.encryption import EncryptionOption
 from retentive.errors import RetentiveError, StoreClosed
 from retentive.events import Event, EventType, Subscriber, Subscribers, tell, told_to_nobody
+from retentive.guards import guards_of
 from retentive.home import home
-from retentive.integrity import IntegrityOption
 from retentive.memory.audited import AuditedStore
-from retentive.memory.guarding import guarded
 from retentive.memory.watching import Call, Watcher
 from retentive.ranking.profiles import Profiles
 from retentive.redaction.base import Redactor, check_redactor
@@ -29,6 +28,8 @@ from retentive.uses import UseNotes, UseTracker
 
 if TYPE_CHECKING:
     from retentive.embedders.base import Embedder
+    from retentive.encryption import EncryptionOption
+    from retentive.integrity import IntegrityOption
 
 _Verb: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]
 _log = logging.getLogger(__name__)
@@ -67,8 +68,8 @@ class MemoryBase:
         name: str | None = None,
         lifetimes: Lifetimes = DEFAULT_LIFETIMES,
         profiles: Profiles | None = None,
-        integrity: IntegrityOption = None,
-        encryption: EncryptionOption = None,
+        integrity: "IntegrityOption" = None,
+        encryption: "EncryptionOption" = None,
         redactor: Redactor | None = None,
         audit: AuditLog | None = None,
         track_use: bool = False,
@@ -80,11 +81,13 @@ class MemoryBase:
         self.namespace = Scope(namespace).namespace
         self.name = name or self.namespace
         self._owns_store = store is None or isinstance(store, str)
-        self._store = guarded(open_store(store, home=home()), integrity, encryption)
+        self.guards = guards_of(integrity, encryption)
+        self._store = self.guards.memories(open_store(store, home=home()))
         self._audit = audit
         if audit is not None and audit.strict:
             self._store = AuditedStore(self._store, audit)
         self._lifetimes = lifetimes
+        checks.check_time("the time of clock()", clock())
         self._clock = clock
         self._new_id = new_id
         self._subscribers = Subscribers()

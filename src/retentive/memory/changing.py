@@ -48,7 +48,8 @@ class Changing(MemoryBase):
 
         Raises:
             NotFound: the scope has no such memory, or it has expired.
-            Conflict: the memory was superseded by another already; the message names that one.
+            Conflict: the memory was superseded by another already; the message names that one. Or `key` was
+                used for another statement, of another kind, or by a less trusted origin.
             NotTrusted: `origin` is less trusted than the old one's (user, assistant, tool, document,
                 imported, from most to least): a tool's output never corrects what the user said.
             InvalidInput, EmbedderError, StoreError: nothing was written.

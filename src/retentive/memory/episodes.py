@@ -77,19 +77,22 @@ class Episodes(Writing, Changing, Reading):
             key=key,
         )
 
-    async def similar_episodes(
+    async def similar_episodes(  # noqa: PLR0913 - the parts of a question
         self,
         task: str,
         *,
         user_id: str | None = None,
         success: bool | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        min_trust: Origin | str | None = None,
         limit: int = 5,
         min_confidence: float | None = None,
     ) -> Recall:
         """Episodes that bear on the task, best first. For guidance ask for those with `success=True`.
 
         Also those that were remembered by `remember(kind="episodic")` or saved by an agent. None for
-        `success` asks for all, whatever came of them.
+        `success` asks for all, whatever came of them. `as_of`, `known_at` and `min_trust` are as in `recall`.
 
         Raises:
             InvalidInput, StoreError: as `recall`.
@@ -99,6 +102,9 @@ class Episodes(Writing, Changing, Reading):
             user_id=user_id,
             kinds=MemoryKind.EPISODIC,
             success=success,
+            as_of=as_of,
+            known_at=known_at,
+            min_trust=min_trust,
             limit=limit,
             min_confidence=min_confidence,
         )
@@ -136,19 +142,45 @@ class Episodes(Writing, Changing, Reading):
             key=key,
         )
 
-    async def facts_about(self, topic: str, *, user_id: str | None = None, limit: int = 10) -> Recall:
+    async def facts_about(  # noqa: PLR0913 - the parts of a question
+        self,
+        topic: str,
+        *,
+        user_id: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        min_trust: Origin | str | None = None,
+        limit: int = 10,
+    ) -> Recall:
         """Facts on the topic: first those whose subject it is, then others that bear on it, best first.
 
         Of more than `limit` facts with this subject the newest are taken. Their `why` has the part "subject".
+        `as_of`, `known_at` and `min_trust` are as in `recall`.
 
         Raises:
             InvalidInput, StoreError: as `recall`.
         """
-        found = await self.recall(topic, user_id=user_id, kinds=MemoryKind.SEMANTIC, limit=limit)
+        found = await self.recall(
+            topic,
+            user_id=user_id,
+            kinds=MemoryKind.SEMANTIC,
+            as_of=as_of,
+            known_at=known_at,
+            min_trust=min_trust,
+            limit=limit,
+        )
         tag = as_tag(SUBJECT_TAG, topic)
         if tag is None:
             return found
-        page = await self.list(user_id=user_id, kinds=MemoryKind.SEMANTIC, tags=[tag], limit=limit)
+        page = await self.list(
+            user_id=user_id,
+            kinds=MemoryKind.SEMANTIC,
+            tags=[tag],
+            as_of=as_of,
+            known_at=known_at,
+            min_trust=min_trust,
+            limit=limit,
+        )
         return subjects_first(found, page.items, limit)
 
     async def remember_procedure(  # noqa: PLR0913 - the fields of a procedure
@@ -214,10 +246,20 @@ class Episodes(Writing, Changing, Reading):
         is_other = item.superseded_by is not None or (tag in item.tags and item.content != draft.content)
         return None if is_other and not there.items else item
 
-    async def procedures_for(self, task: str, *, user_id: str | None = None, limit: int = 3) -> Recall:
-        """Procedures that bear on the task, best first, in their newest versions.
+    async def procedures_for(  # noqa: PLR0913 - the parts of a question
+        self,
+        task: str,
+        *,
+        user_id: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        min_trust: Origin | str | None = None,
+        limit: int = 3,
+    ) -> Recall:
+        """Procedures that bear on the task, best first, in their newest versions, or in those of `as_of`.
 
-        Those marked as failing (`update(id, success=False)`) are left out.
+        Those marked as failing (`update(id, success=False)`) are left out. `as_of`, `known_at` and
+        `min_trust` are as in `recall`.
 
         Raises:
             InvalidInput, StoreError: as `recall`.
@@ -225,7 +267,15 @@ class Episodes(Writing, Changing, Reading):
         checks.check_limit("limit", limit)
         asked = limit
         while True:
-            found = await self.recall(task, user_id=user_id, kinds=MemoryKind.PROCEDURAL, limit=asked)
+            found = await self.recall(
+                task,
+                user_id=user_id,
+                kinds=MemoryKind.PROCEDURAL,
+                as_of=as_of,
+                known_at=known_at,
+                min_trust=min_trust,
+                limit=asked,
+            )
             working = [hit for hit in found if hit.item.success is not False]
             if len(working) >= limit or len(found) < asked or asked == checks.MAX_LIMIT:
                 hits = [replace(hit, rank=rank) for rank, hit in enumerate(working[:limit], start=1)]

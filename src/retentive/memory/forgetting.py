@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 class Forgetting(MemoryBase):
     """The verbs that remove.
 
-    Where `threads` is taken it says where threads are kept: a store, or the home folder of the default one;
-    None is the default place, as for `open_thread`.
+    Where `threads` is taken it says where threads are kept: the home folder of the default store, of which
+    None is the default place, as for `open_thread`; or a store. The default store is sealed and encrypted as
+    this Memory is; a store is used as it is, and refused where its threads are sealed or encrypted and it is
+    opened without: `memory.guards.threads(store)` gives it the guards of the Memory.
     """
 
     async def forget(
@@ -36,7 +38,9 @@ class Forgetting(MemoryBase):
         """Remove the memory for good: its text, words, vector, links and history, in one change.
 
         The memories whose place it took go with it: they are its older versions. Those that took its place
-        stay. The receipt says what was removed; it is falsy, with no ids, when the scope has no such memory.
+        stay. So do the exchanges of agents that only refer to it; one whose run was shown the memory, and that
+        holds all its words, goes with it, and what waits to be extracted of that run. The receipt says what
+        was removed; it is falsy, with no ids, when the scope has no such memory.
 
         With `redact_source` the turns that the memories came from are redacted first: each keeps its number,
         and says that it was redacted. Turns of another user are left alone. Summaries of their threads are
@@ -63,6 +67,9 @@ class Forgetting(MemoryBase):
         threads: ThreadStore | Path | None = None,
     ) -> Receipt:
         """Remove a thread, the memories of the scope that came from it, and how far it was extracted.
+
+        What `consolidate` made of memories of this and of other threads is taken apart, as by `unmerge`, so
+        that those of the others stay; it is removed as a whole where that cannot be done any more.
 
         If turns in it name another user, the thread stays, and only those that name this one are redacted.
         The thread goes first; a crash in between leaves the memories, and the same call finishes.
@@ -168,7 +175,7 @@ class Forgetting(MemoryBase):
     async def verify_forgotten(
         self, receipt: Receipt, *, threads: ThreadStore | Path | None = None
     ) -> Verdict:
-        """Whether all that the receipt names is gone: truthy when nothing of it was found.
+        """Whether all that the receipt names is gone: truthy when all was searched and nothing was found.
 
         Searched are the rows, the index in memory, the links of other memories and the notes of the scope,
         and the threads that the receipt names; then, byte by byte, every file of a store that has files
@@ -177,6 +184,8 @@ class Forgetting(MemoryBase):
 
         Traces of the text are needed for the files. They are in the receipt that a forget gave, for as long
         as it lives in this process. What living memories or turns say as well is not counted as found.
+        Encrypted stores are searched for the bytes that lay there, and for the words. A verdict that had to
+        leave something out says so (`skipped`), and is falsy: it proves nothing.
 
         Raises:
             InvalidInput: the receipt is of another namespace.
@@ -193,7 +202,7 @@ class Forgetting(MemoryBase):
     def _opened(self, threads: ThreadStore | Path | None) -> AbstractAsyncContextManager[ThreadStore]:
         from retentive.life.taking_back import opened
 
-        return opened(threads)
+        return opened(threads, self.guards)
 
     def _threads(
         self, threads: ThreadStore | Path | None, *, wanted: bool

@@ -95,7 +95,8 @@ class Portability(MemoryBase):
             format: archive, mem0, mcp, langgraph, chatgpt, claude or claude-code; None finds out.
             user_id: give all memories to this user, None to the shared scope; refused where they belong to
                 several. Left out, each stays with its user, and those of nobody go to the shared scope.
-            threads: where to keep threads. None leaves those of an archive out, and refuses conversations.
+            threads: where to keep threads; sealed and encrypted as this Memory is. None leaves those of an
+                archive out, and refuses conversations.
             trust_origins: believe what an archive says of who said what. Its hashes show damage, not who made
                 it: pass False for one from somebody else, and every memory gets the origin "imported".
             dry_run: write nothing. What only the store can tell, such as a text that another memory states
@@ -137,7 +138,11 @@ class Portability(MemoryBase):
             threads=None
             if threads is None
             else ThreadIntake(
-                store=threads, namespace=self.namespace, tally=tally, dry_run=dry_run, redactor=redactor
+                store=self.guards.threads(threads),
+                namespace=self.namespace,
+                tally=tally,
+                dry_run=dry_run,
+                redactor=redactor,
             ),
             told=told,
             progress=progress or _ignore,

@@ -106,12 +106,14 @@ class Upkeep(MemoryBase):
     async def unmerge(self, memory_id: str, *, user_id: str | None = None) -> list[MemoryItem]:
         """The memories that `consolidate` made this one of, living again as they were, oldest first.
 
-        The merged one is removed in the same change, with what was done to it since. What is gone of its
-        sources stays gone.
+        The merged one is removed in the same change, with what was done to it since. If another statement
+        superseded it meanwhile, the sources come back as older versions of that one, each for itself. What is
+        gone of its sources stays gone.
 
         Raises:
             NotFound: the scope has no such memory, it was not made by `consolidate`, or its sources are gone.
-            Conflict: another memory took its place, or states now what one of its sources says.
+            Conflict: `consolidate` has made it part of another memory since (unmerge that one first), or
+                another memory states now what one of its sources says.
             StoreError: nothing was changed.
         """
         scope, started = Scope(self.namespace, user_id), time.perf_counter()

@@ -40,8 +40,9 @@ class Writing(MemoryBase):
         wording so close that no number, date, name, unit, negation or other word that carries a fact differs,
         valid for the same time. A memory that differs in one is stored and linked to the other by `near`.
         One that is stated again stays as it is, but for `expires_at` where the new call asks to keep it
-        longer. A second call with the same `key` gives the first's memory, whatever its kind; a call that
-        only stated again what was there leaves its key with that memory, if it has none.
+        longer and its origin is trusted as much: what a tool repeats does not outlive the user's wish. A
+        second call with the same `key` gives the first's memory, also once it was reworded or superseded; a
+        call that only stated again what was there leaves its key with that memory, if it has none.
 
         Args:
             content: the statement, as it is to be read later; at most 1,000,000 characters.
@@ -63,6 +64,8 @@ class Writing(MemoryBase):
 
         Raises:
             InvalidInput: a field cannot be used; nothing was written.
+            Conflict: `key` was used for another statement, of another kind, or by a less trusted origin;
+                nothing was written.
             EmbedderError: the embedder failed or answered nonsense; nothing was written. One that cannot be
                 reached does not raise: the memory is kept with its words, its `embedder` None, and its vector
                 follows with a later remember in the scope, or `reembed`.
@@ -96,6 +99,7 @@ class Writing(MemoryBase):
 
         Raises:
             InvalidInput, EmbedderError, StoreError: as `remember`; earlier batches were written.
+            Conflict: a key was used for another statement; all others were written.
         """
         if isinstance(memories, (str, NewMemory)):
             raise InvalidInput("remember_many takes a list of memories; remember takes one")

@@ -1,9 +1,11 @@
-"""Whether a new memory states what is there already, and which older wording it is linked to."""
+"""Whether a new memory states what is there already, and which older wording it is linked to. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
-from retentive.ranking.dedupe import LONGEST_COMPARED, same_fact
+from retentive.errors import Conflict
+from retentive.ranking.dedupe import LONGEST_COMPARED, same_fact, text_key
 from retentive.ranking.near import Near
 from retentive.text import surfaces
 from retentive.trust import may_replace, trust
@@ -47,3 +49,31 @@ def alike(one: str, other: str) -> bool:
     """Whether half of the words of one stand in the other; a cosine alone does not make two texts alike."""
     mine, theirs = set(surfaces(one[:LONGEST_COMPARED])), set(surfaces(other[:LONGEST_COMPARED]))
     return 2 * len(mine & theirs) >= min(len(mine), len(theirs))
+
+
+def other_use(item: MemoryItem, key: str | None, held: MemoryItem) -> Conflict | None:
+    """What to raise if the memory that has the item's key is of another call; None if it is of the same one.
+
+    That is so where kind or statement differ, or the item's origin is trusted more: then the item would be
+    lost. One that was edited since it was stored may have said the same then, so it only has to be trusted.
+    """
+    if key is None or held.id == item.id:
+        return None
+    if may_replace(held, item) and (_says_the_same(item, held) or _was_edited(held)):
+        return None
+    return Conflict(
+        f"the key {key!r} was used for memory {held.id!r}, which is another statement, of another kind or "
+        "less trusted: give each statement a key of its own"
+    )
+
+
+def _says_the_same(item: MemoryItem, held: MemoryItem) -> bool:
+    same = text_key(item.content) == text_key(held.content) or same_fact(item.content, held.content)
+    return same and item.kind is held.kind
+
+
+def _was_edited(held: MemoryItem) -> bool:
+    """Whether it changed since it was stored, otherwise than by being superseded."""
+    if held.superseded_at is None:
+        return held.updated_at > held.created_at
+    return held.updated_at > held.superseded_at + timedelta(microseconds=1)

@@ -4,12 +4,12 @@ Every extension point for storage is on this page. `retentive.testing` has the c
 implementation must pass.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from retentive.checks import Json, check_text
 from retentive.errors import InvalidInput
@@ -17,6 +17,12 @@ from retentive.types import MemoryItem, Scope, Turn
 
 MAX_NOTE_NAME_CHARS = 512
 MAX_NOTE_BYTES = 1 << 20
+
+SEAL: Final = "retentive:seal"
+"""The name in a stored turn's metadata under which its seal stands; only the bare store shows it."""
+
+ENCRYPTED: Final = "retentive:encrypted"
+"""The name in a stored turn's metadata that says what was said is encrypted; only the bare store shows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +198,34 @@ class KeepsFiles(Protocol):
 
 
 @runtime_checkable
+class ReadsFiles(Protocol):
+    """The extra power of a store whose files must not be opened beside it while it is open."""
+
+    def pieces(self, path: Path) -> Iterator[bytes]:
+        """The bytes of one of the store's files, piece after piece; blocking.
+
+        Raises:
+            OSError, StoreError: it cannot be read.
+        """
+        ...
+
+
+@runtime_checkable
+class KeepsCopies(Protocol):
+    """The extra power of a MemoryStore to look into the copies that it made of itself."""
+
+    async def copies_with(self, scope: Scope, ids: Sequence[str], *, everyone: bool) -> dict[Path, int]:
+        """How many of these memories each copy holds, in whatever wording; by file, all copies there are.
+
+        `everyone` asks for them in the whole namespace.
+
+        Raises:
+            StoreError: a copy cannot be read.
+        """
+        ...
+
+
+@runtime_checkable
 class ListsIds(Protocol):
     """The extra power of a MemoryStore to list a scope without reading it, for an export of any size."""
 
@@ -282,17 +316,32 @@ class ThreadStore(Protocol):
         ...
 
 
+Leaving: TypeAlias = Callable[[Sequence[Turn], Sequence[Turn]], Mapping[int, Mapping[str, Json]]]
+"""Says of turns that are being redacted, by number, what is to stay in their metadata.
+
+It is called with all turns of the thread as they are, then with those that will be redacted.
+"""
+
+NOTHING_LEFT: Final[Mapping[int, Mapping[str, Json]]] = {}
+
+
 @runtime_checkable
 class Redacts(Protocol):
     """The extra power of a ThreadStore to take out what was said in a turn."""
 
-    async def redact(self, namespace: str, thread: str, seqs: Sequence[int], at: datetime) -> list[Turn]:
+    async def redact(
+        self, namespace: str, thread: str, seqs: Sequence[int], at: datetime, leaving: Leaving | None = None
+    ) -> list[Turn]:
         """The turns of these numbers that were redacted just now, as they were, in order.
 
         Each keeps its number, id, role and time; its content is `REDACTED`, and its metadata says `at` and
         nothing else (see `Turn.is_redacted`). All of them are redacted or none, durable before this returns,
         and what was said leaves no bytes in the store's files. Unknown numbers and turns that were redacted
         before are passed over. Numbers stay, so positions stay good; `LogRead.redactions` tells readers.
+
+        `leaving` is for wrappers that keep something of their own beside each turn. It is called once, where
+        nobody else can write to the thread until all is done; what it gives is kept beside `at`, and what it
+        raises leaves all as it was.
 
         Raises:
             StoreUnavailable, ReadOnly: nothing was redacted.

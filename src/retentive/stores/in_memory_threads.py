@@ -8,7 +8,7 @@ from datetime import datetime
 
 from retentive.errors import Conflict, StoreClosed
 from retentive.names import check_name
-from retentive.stores.base import LogRead, NewTurn
+from retentive.stores.base import NOTHING_LEFT, Leaving, LogRead, NewTurn
 from retentive.stores.leases import HeldKeys, held
 from retentive.stores.thread_log import is_there, numbered, redacted
 from retentive.types import Turn
@@ -70,14 +70,17 @@ class InMemoryThreadStore:
             self._redactions.pop((namespace, thread), None)
             return self._logs.pop((namespace, thread), None) is not None
 
-    async def redact(self, namespace: str, thread: str, seqs: Sequence[int], at: datetime) -> list[Turn]:
+    async def redact(
+        self, namespace: str, thread: str, seqs: Sequence[int], at: datetime, leaving: Leaving | None = None
+    ) -> list[Turn]:
         """See `Redacts.redact`."""
         with self._lock:
             log = self._log(namespace, thread)
             wanted = frozenset(seqs)
             taken = [turn for turn in log if turn.seq in wanted and not turn.is_redacted]
+            kept = leaving(tuple(log), taken) if leaving is not None and taken else NOTHING_LEFT
             for turn in taken:
-                log[turn.seq - 1] = redacted(turn, at)
+                log[turn.seq - 1] = redacted(turn, at, kept.get(turn.seq))
             if taken:
                 self._redactions[namespace, thread] = self._redactions.get((namespace, thread), 0) + 1
             return taken

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
-from retentive.errors import RetentiveError, StoreCorrupt, StoreUnavailable
+from retentive.errors import RetentiveError, SchemaTooNew, StoreCorrupt, StoreUnavailable
 from retentive.stores import log_file
 from retentive.stores.base import Damage, Scan, StoredMemory, Written
 from retentive.stores.file_lock import locked
 from retentive.stores.journal_lines import Line, decode_line, encode_line
 from retentive.stores.kept import KeptChanges
+from retentive.stores.schema import HEAD_BYTES, check_schema
 from retentive.stores.scope_state import ScopeState
 from retentive.types import Scope
 
@@ -81,6 +82,7 @@ class Journal:
 
         Raises:
             StoreUnavailable: the file cannot be read.
+            SchemaTooNew: a newer Retentive wrote it.
         """
         with _translated(self._path):
             fd = log_file.open_to_read(self._path)
@@ -91,6 +93,7 @@ class Journal:
                 signature = _signature(os.fstat(fd))
                 if not self._held.goes_on_in(fd, signature):
                     self._held = _Held()
+                    check_schema(self._path, log_file.read_head(fd, HEAD_BYTES))
                 self._take_in(log_file.read_from(fd, self._held.offset))
                 self._held.signature = signature
             finally:
@@ -101,6 +104,7 @@ class Journal:
 
         Raises:
             StoreUnavailable: the disk refused, or the journal is held by another too long; none was made.
+            SchemaTooNew: a newer Retentive wrote the file; none was made.
         """
         with self.lock, locked(self._path), _translated(self._path):
             self._temporary().unlink(missing_ok=True)
@@ -212,6 +216,8 @@ class Journal:
                 self._held.bad[self._held.lines] = (str(error), line + b"\n")
                 _LOG.warning("%s line %d is left out: %s", self._path, self._held.lines, error)
                 continue
+            except SchemaTooNew as error:
+                raise SchemaTooNew(f"{self._path} line {self._held.lines}: {error}") from error
             state = self._held.scopes.setdefault(said.scope, ScopeState(self._next_position))
             state.put_notes(said.notes)
             for memory in said.memories:

@@ -9,14 +9,17 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from retentive.checks import Json
-from retentive.codec import item_from_dict, to_json
+from retentive.codec import ITEM_FIELDS, item_from_dict, to_json
 from retentive.errors import InvalidInput, StoreCorrupt
 from retentive.stores.base import Changes, StoredMemory
 from retentive.stores.kept import Kept, keep
+from retentive.stores.schema import unknown_fields
 from retentive.types import Scope
+
+_MEMORY_FIELDS: Final = ITEM_FIELDS | {"key", "text_key", "packed", "vector"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,7 @@ def decode_line(line: bytes) -> Line:
 
     Raises:
         StoreCorrupt: it is not such a line; none of it can be used.
+        SchemaTooNew: a memory in it has a field that is not known.
     """
     try:
         data = json.loads(line)
@@ -91,6 +95,8 @@ def _encode(memory: Kept) -> str:
 
 def _decode(data: Mapping[str, Any]) -> tuple[Scope, Kept]:
     item = item_from_dict(data)
+    if not data.keys() <= _MEMORY_FIELDS:
+        raise unknown_fields(data.keys() - _MEMORY_FIELDS)
     text_key, vector = data.get("text_key"), data.get("vector")
     memory = StoredMemory(
         item=item,

@@ -14,9 +14,10 @@ from retentive.errors import Conflict, RetentiveError, StoreUnavailable
 from retentive.names import check_name, file_name, name_of
 from retentive.stores import log_file
 from retentive.stores.append_queue import AppendQueue
-from retentive.stores.base import Damage, LogRead, NewTurn
+from retentive.stores.base import Damage, Leaving, LogRead, NewTurn
 from retentive.stores.file_lock import lock_path, locked, take_lock
 from retentive.stores.leases import held
+from retentive.stores.schema import check_schema
 from retentive.stores.thread_log import (
     HEAD_BYTES,
     Mark,
@@ -87,9 +88,12 @@ class JsonlThreadStore:
         """See `ThreadStore.delete`. Also removes what was torn off, and the lock files."""
         return await self._queue.run(self._delete, self._path(namespace, thread))
 
-    async def redact(self, namespace: str, thread: str, seqs: Sequence[int], at: datetime) -> list[Turn]:
+    async def redact(
+        self, namespace: str, thread: str, seqs: Sequence[int], at: datetime, leaving: Leaving | None = None
+    ) -> list[Turn]:
         """See `Redacts.redact`. The log is written anew beside the old one and put in its place."""
-        return await self._queue.run(self._redact, self._path(namespace, thread), frozenset(seqs), at)
+        path = self._path(namespace, thread)
+        return await self._queue.run(self._redact, path, frozenset(seqs), at, leaving)
 
     async def files(self, namespace: str) -> list[Path]:
         """See `KeepsFiles.files`: the logs, what was torn off, what a kill left of a rewriting; no locks."""
@@ -201,7 +205,9 @@ class JsonlThreadStore:
         ]
 
     def _parse(self, path: Path, fd: int, since: int) -> _Found:
-        count = redactions(log_file.read_head(fd, HEAD_BYTES))
+        head = log_file.read_head(fd, HEAD_BYTES)
+        check_schema(path, head)
+        count = redactions(head)
         for mark in self._marks.latest(path, since, count):
             data = log_file.read_from(fd, mark.offset - mark.length)
             if mark.ends(data[: mark.length]):
@@ -213,13 +219,15 @@ class JsonlThreadStore:
         self._marks.add(path, log.marks, count)
         return _Found(log, count, rewritten=True)
 
-    def _redact(self, path: Path, seqs: frozenset[int], at: datetime) -> list[Turn]:
+    def _redact(self, path: Path, seqs: frozenset[int], at: datetime, leaving: Leaving | None) -> list[Turn]:
         if not path.exists():
             return []
         try:
             with locked(path):
                 log_file.temporary(path).unlink(missing_ok=True)
-                left, taken = redact(path.read_bytes(), seqs, at)
+                log = path.read_bytes()
+                check_schema(path, log[:HEAD_BYTES])
+                left, taken = redact(log, seqs, at, leaving)
                 if taken:
                     log_file.replace_durably(path, left)
         except OSError as error:

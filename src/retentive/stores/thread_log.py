@@ -11,16 +11,17 @@ import re
 import threading
 import zlib
 from collections import OrderedDict, deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn, cast
 
+from retentive.checks import Json
 from retentive.codec import time_to_text, to_json, turn_from_dict, turn_to_dict
 from retentive.errors import StoreCorrupt
 from retentive.frozen import frozen
-from retentive.stores.base import Damage, NewTurn
+from retentive.stores.base import NOTHING_LEFT, Damage, Leaving, NewTurn
 from retentive.types import REDACTED, REDACTED_AT, Turn
 
 MAX_LOGS_MARKED: Final = 1_024
@@ -209,29 +210,40 @@ def redactions(log: bytes) -> int:
     return int(found[1]) if found else 0
 
 
-def redact(log: bytes, seqs: Collection[int], at: datetime) -> tuple[bytes, list[Turn]]:
+def redact(
+    log: bytes, seqs: Collection[int], at: datetime, leaving: Leaving | None = None
+) -> tuple[bytes, list[Turn]]:
     """The log without what was said in these turns, and those turns as they were, in order.
 
     Other lines stay as they are, damaged ones too. Unknown numbers and turns redacted before are passed over.
     """
-    lines = _lines(log, Mark())
-    pieces, seq, taken = log.split(b"\n"), 0, list[Turn]()
-    for line in lines[: _count_whole(lines)]:
-        if line.turn is None:
-            continue
-        seq = max(line.turn.seq, seq + 1)
-        if seq in seqs and not line.turn.is_redacted:
-            taken.append(replace(line.turn, seq=seq))
-            left = turn_to_dict(redacted(taken[-1], at))
-            pieces[line.number - 1] = to_json(left | ({"more": line.more} if line.more else {})).encode()
+    there = _numbered_lines(_lines(log, Mark()))
+    going = [(line, turn) for line, turn in there if turn.seq in seqs and not turn.is_redacted]
+    taken = [turn for _, turn in going]
+    kept = leaving([turn for _, turn in there], taken) if leaving is not None and taken else NOTHING_LEFT
+    pieces = log.split(b"\n")
+    for line, turn in going:
+        left = turn_to_dict(redacted(turn, at, kept.get(turn.seq)))
+        pieces[line.number - 1] = to_json(left | ({"more": line.more} if line.more else {})).encode()
     head = to_json({"redactions": redactions(log) + 1}).encode()
     pieces = [head, *(pieces[1:] if redactions(log) else pieces)]
     return b"\n".join(pieces), taken
 
 
-def redacted(turn: Turn, at: datetime) -> Turn:
-    """The turn without what was said in it."""
-    return replace(turn, content=REDACTED, metadata=frozen({REDACTED_AT: time_to_text(at)}))
+def redacted(turn: Turn, at: datetime, kept: Mapping[str, Json] | None = None) -> Turn:
+    """The turn without what was said in it; `kept` is what stays in its metadata."""
+    metadata = frozen({REDACTED_AT: time_to_text(at), **(kept or {})})
+    return replace(turn, content=REDACTED, metadata=metadata)
+
+
+def _numbered_lines(lines: Sequence[_Line]) -> list[tuple[_Line, Turn]]:
+    """The whole lines that are turns, each with the turn under the number it is read with."""
+    seq, found = 0, list[tuple[_Line, Turn]]()
+    for line in lines[: _count_whole(lines)]:
+        if line.turn is not None:
+            seq = max(line.turn.seq, seq + 1)
+            found.append((line, replace(line.turn, seq=seq)))
+    return found
 
 
 def _group_lines(turns: Sequence[Turn]) -> Iterable[bytes]:

@@ -118,6 +118,7 @@ class MemoryStoreSuite:
             superseded_at=EPOCH,
             planned_until=EPOCH.replace(year=9998),
             merged_from=("one", "other"),
+            merged_sources=(Source(thread="t-1", turns=(3, 4)), Source(document="d", place="p. 2")),
             near="neighbour",
             embedder="model-1",
         )

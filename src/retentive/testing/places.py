@@ -1,5 +1,7 @@
 """Where memories can be kept, each as a place that a test can open, close and open again."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -54,5 +56,14 @@ class Place:
             await store.close()
 
     def bytes_on_disk(self) -> bytes:
-        """All that any file here holds."""
-        return b"".join(path.read_bytes() for path in sorted(self.folder.rglob("*")) if path.is_file())
+        """All that any file here holds; read in another process, as else SQLite's locks would be lost."""
+        read = [sys.executable, "-I", "-c", _READ, str(self.folder)]
+        return subprocess.run(read, stdout=subprocess.PIPE, check=True).stdout
+
+
+_READ = """
+import pathlib, sys
+for path in sorted(pathlib.Path(sys.argv[1]).rglob("*")):
+    if path.is_file():
+        sys.stdout.buffer.write(path.read_bytes())
+"""

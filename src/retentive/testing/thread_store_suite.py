@@ -13,7 +13,7 @@ Needs pytest, pytest-asyncio (in auto mode) and hypothesis: `pip install 'retent
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -25,7 +25,8 @@ from hypothesis import strategies as st
 from retentive.checks import Json
 from retentive.errors import Conflict, InvalidInput, StoreClosed
 from retentive.stores.base import LeasesThreads, LogRead, NewTurn, Redacts, ThreadStore
-from retentive.types import REDACTED, REDACTED_AT
+from retentive.stores.wrapped import able
+from retentive.types import REDACTED, REDACTED_AT, Turn
 
 NOON = datetime(2026, 3, 8, 12, tzinfo=UTC)
 HARD_TEXTS = [
@@ -74,9 +75,10 @@ def once(content: str, id: str) -> NewTurn:
 
 
 def _redacting(store: ThreadStore) -> Redacts:
-    if not isinstance(store, Redacts):
+    redacts = able(store, Redacts)
+    if redacts is None:
         pytest.skip("this store redacts no turns")
-    return store
+    return redacts
 
 
 class ThreadStoreSuite:
@@ -369,6 +371,41 @@ class ThreadStoreSuite:
         assert (await store.append("ns", "t", [new_turn("b")], 0)).redactions == 0
         with pytest.raises(Conflict):
             await store.append("ns", "t", [new_turn("c")], 2)
+
+    async def test_what_is_to_be_left_beside_a_redaction_is_asked_once_with_the_turns_as_they_are(
+        self, store: ThreadStore
+    ) -> None:
+        """And kept with them; turns that were redacted before are among all, not among those that go."""
+        redacts = _redacting(store)
+        await store.append("ns", "t", [new_turn("a"), new_turn("b"), new_turn("c")], 0)
+        await redacts.redact("ns", "t", [1], NOON)
+        before = (await store.turns("ns", "t")).turns
+        asked: list[tuple[tuple[Turn, ...], tuple[Turn, ...]]] = []
+
+        def leaving(turns: Sequence[Turn], taken: Sequence[Turn]) -> Mapping[int, Mapping[str, Json]]:
+            asked.append((tuple(turns), tuple(taken)))
+            return {turn.seq: {"mark": turn.content} for turn in taken}
+
+        assert await redacts.redact("ns", "t", [1, 2, 9], NOON, leaving) == [before[1]]
+        assert asked == [(tuple(before), (before[1],))]
+        turns = (await store.turns("ns", "t")).turns
+        assert [turn.metadata.get("mark") for turn in turns] == [None, "b", None]
+        assert [turn.is_redacted for turn in turns] == [True, True, False]
+        assert await redacts.redact("ns", "t", [1, 2], NOON, leaving) == []
+        assert len(asked) == 1
+
+    async def test_a_redaction_that_is_refused_leaves_all_as_it_was(self, store: ThreadStore) -> None:
+        """What the wrapper raises reaches the caller."""
+        redacts = _redacting(store)
+        await store.append("ns", "t", [new_turn("a")], 0)
+        before = await store.turns("ns", "t")
+
+        def refusing(*_: Sequence[Turn]) -> Mapping[int, Mapping[str, Json]]:
+            raise InvalidInput("refused by the wrapper")
+
+        with pytest.raises(InvalidInput, match="refused by the wrapper"):
+            await redacts.redact("ns", "t", [1], NOON, refusing)
+        assert await store.turns("ns", "t") == before
 
     async def test_redactions_and_appends_at_once_lose_nothing(self, store: ThreadStore) -> None:
         """Every turn is there once, redacted where that was asked."""

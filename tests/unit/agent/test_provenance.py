@@ -4,7 +4,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import pytest
 from conversing import Strict, calls_then, says
@@ -14,7 +14,7 @@ from pydantic_ai import Agent
 
 from retentive import Memory, MemoryKind, NewMemory, Origin, Source
 from retentive.agent import MemoryCapability
-from retentive.errors import RetentiveError
+from retentive.errors import InvalidInput, RetentiveError
 from retentive.extraction import Excerpt, Extraction, Statement
 from retentive.life.batch import Batch
 from retentive.stores.in_memory_threads import InMemoryThreadStore
@@ -215,3 +215,25 @@ async def _do(memory: Memory, verb: str, text: str, origin: Origin, target: str)
         assert before is None or after.origin is before.origin
     else:
         await memory.consolidate(user_id=None, dry_run=False)
+
+
+@pytest.mark.parametrize(
+    ("mode", "tool", "asks"), [("auto", "facts_about", "topic"), ("llm", "search_memory", "query")]
+)
+async def test_a_floor_holds_for_what_a_run_recalls_and_looks_up(
+    memory: Memory, mode: Literal["auto", "llm"], tool: str, asks: str
+) -> None:
+    told = await memory.remember("The gate code is 9999.")
+    await memory.remember("The gate code is 6666.", origin=Origin.TOOL)
+    for floor, count in ((Origin.USER, 1), (None, 2)):
+        capability = MemoryCapability(
+            memory, mode=mode, min_trust=floor, tools=["episodes"], extractor=None, autosave=False
+        )
+        model = Strict(calls_then(tool, "Done.", **{asks: "gate code"}))
+        result = await Agent(model.model, capabilities=[capability]).run("What is the gate code?")
+        report = capability.report(result.run_id)
+        assert report is not None
+        assert told.id in report.recalled_ids
+        assert len(set(report.recalled_ids)) == count
+    with pytest.raises(InvalidInput, match="min_trust"):
+        MemoryCapability(memory, min_trust="admin")

@@ -97,11 +97,20 @@ def test_nothing_of_it_changes_the_messages_it_was_given() -> None:
     assert (repr(given_), repr(ahead)) == (before, was)
 
 
-def test_a_request_without_words_of_the_user_gets_no_block() -> None:
-    given_: list[ModelMessage] = [ModelRequest(parts=[], run_id="run")]
-    assert with_context(given_, "run", [], "[block]") == given_
-    of_before: list[ModelMessage] = [own_request()]
-    assert with_context(of_before, "another run", [], "[block]") == of_before
+def test_where_the_users_words_were_cut_off_the_block_stands_alone() -> None:
+    cut: list[ModelMessage] = [ModelRequest(parts=[], run_id="run")]
+    (request,) = with_context(cut, "run", [], "[block]")
+    assert [part.content for part in request.parts if isinstance(part, UserPromptPart)] == ["[block]"]
+    answered: list[ModelMessage] = [ModelResponse(parts=[TextPart("x")], run_id="run")]
+    first, second = with_context(answered, "run", [], "[block]")
+    assert isinstance(first, ModelRequest)
+    assert second == answered[0]
+
+
+def test_where_no_message_is_the_runs_own_the_block_is_in_the_last_words_of_the_user() -> None:
+    (request,) = with_context([own_request()], "another run", [], "[block]")
+    (part,) = [part for part in request.parts if isinstance(part, UserPromptPart)]
+    assert str(part.content).startswith("[block]")
 
 
 def test_what_the_user_wrote_is_kept_and_what_is_no_text_is_named() -> None:

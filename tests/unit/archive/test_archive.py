@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import io
 import json
@@ -139,6 +140,12 @@ async def test_threads_of_a_user_must_be_named(memory: Memory) -> None:
     assert (await memory.export(io.BytesIO(), user_id="ann", threads=store, thread_ids=["b"])).threads == 1
 
 
+def with_directory(raw: bytes, at: int, new: bytes) -> bytes:
+    """The archive with other bytes in the first entry of its directory."""
+    start = raw.index(b"PK\x01\x02") + at
+    return raw[:start] + new + raw[start + len(new) :]
+
+
 DAMAGE: dict[str, Callable[[bytes], bytes | io.BytesIO]] = {
     "cut": lambda raw: raw[: len(raw) // 2],
     "empty": lambda _: b"",
@@ -150,6 +157,9 @@ DAMAGE: dict[str, Callable[[bytes], bytes | io.BytesIO]] = {
     "a dropped line": lambda raw: packed(members(raw) | {"memories.jsonl": b""}),
     "a member more": lambda raw: packed(members(raw) | {"../../evil": b"x"}),
     "a member less": lambda raw: packed({"manifest.json": members(raw)["manifest.json"]}),
+    "an offset before the file": lambda raw: with_directory(raw, 42, b"\xff\xff\xff\x7f"),
+    "a zip of a later version": lambda raw: with_directory(raw, 6, b"\xff\xff"),
+    "a directory that begins too late": lambda raw: raw[:-6] + b"\xff\xff\xff\x7f" + raw[-2:],
     "no manifest": lambda raw: packed({"memories.jsonl": members(raw)["memories.jsonl"]}),
     "another manifest": lambda raw: packed(members(raw) | {"manifest.json": b'{"format": "x"}'}),
     "a manifest of nonsense": lambda raw: packed(members(raw) | {"manifest.json": b"[" * 99_999}),
@@ -173,9 +183,23 @@ async def test_a_damaged_archive_is_refused_before_anything_is_written(
     await memory.remember("User likes tea.", user_id="ann")
     broken = damage(await archive_of(memory))
     into = other()
+    raw = broken.getvalue() if isinstance(broken, io.BytesIO) else broken
     with pytest.raises(ArchiveCorrupt):
-        await into.import_(broken if isinstance(broken, io.BytesIO) else io.BytesIO(broken), format="archive")
+        await into.import_(io.BytesIO(raw), format="archive")
+    with pytest.raises(InvalidInput):
+        await into.import_(io.BytesIO(raw))
     assert await into.scopes() == []
+
+
+async def test_whatever_byte_of_its_directory_is_damaged_an_archive_is_taken_or_refused() -> None:
+    memory = other()
+    await memory.remember("User likes tea.")
+    raw = await archive_of(memory)
+    start = raw.index(b"PK\x01\x02")
+    for at in range(start, len(raw)):
+        for byte in (0, 127, 255):
+            with contextlib.suppress(ArchiveCorrupt, InvalidInput):
+                await other().import_(io.BytesIO(raw[:at] + bytes([byte]) + raw[at + 1 :]))
 
 
 async def test_an_archive_of_a_newer_version_is_refused() -> None:
@@ -347,6 +371,42 @@ async def test_vectors_that_came_along_are_used_and_others_made_anew() -> None:
         another = other(embedder=ScriptedEmbedder({"User likes tea.": (0, 1)}, dimensions=2, name="another"))
         await another.import_(io.BytesIO(archive))
         assert [item.embedder for item in await another.list()] == ["another/2"]
+
+
+async def test_the_vectors_of_an_archive_that_is_not_believed_are_made_anew() -> None:
+    memory = other()
+    await memory.remember("User likes tea.")
+    with_vectors = await archive_of(memory, vectors=True)
+    planted = base64.b64encode(b"\0\0\x80?" * 64).decode()
+    into = other()
+    await into.import_(edited(with_vectors, lambda line: line | {"vector": planted}), trust_origins=False)
+    lines = [
+        json.loads(line)
+        for line in members(await archive_of(into, vectors=True))["memories.jsonl"].splitlines()
+    ]
+    true = [json.loads(line) for line in members(with_vectors)["memories.jsonl"].splitlines()]
+    assert [line["vector"] for line in lines] == [line["vector"] for line in true]
+
+
+async def test_what_would_supersede_itself_in_the_end_is_refused_and_the_rest_goes_on() -> None:
+    memory = other()
+    old = await memory.remember("Ann has 3 cats.")
+    new = await memory.supersede(old.id, "Ann has 4 cats.")
+    await memory.remember("User likes tea.")
+    round_trip = {new.id: old.id}
+    archive = edited(
+        await archive_of(memory),
+        lambda line: line | {"superseded_by": round_trip[line["id"]]} if line["id"] in round_trip else line,
+    )
+    into = other()
+    report = await into.import_(archive)
+    assert (report.imported, report.refused) == (2, 1)
+    assert "superseded by itself" in report.refusals[0].reason
+    lone = edited(
+        await archive_of(memory),
+        lambda line: line | {"superseded_by": line["id"]} if line["id"] == new.id else line,
+    )
+    assert (await other().import_(lone)).refused == 1
 
 
 @pytest.mark.parametrize("vector", [b"", b"\0" * 256, b"\xff" * 256, b"\0\0\x80?" * 3], ids=len)

@@ -53,7 +53,8 @@ async def test_no_word_of_a_memory_is_on_the_disk_and_all_is_found(
         await fill(memory)
         assert not [word for word in SECRETS if word.encode() in bytes_below(store)]  # with the WAL
         assert (await memory.recall("zanzibar"))[0].item.metadata == {"code": "quicksilver"}
-        assert (await memory.remember("anything", key="marmalade")).tags == ("walrus",)
+        again = await memory.remember("The zanzibar office closes at six.", key="marmalade")
+        assert again.tags == ("walrus",)
     assert not [word for word in SECRETS if word.encode() in bytes_below(store)]
     async with Memory(store=where, integrity=integrity, encryption=encryption(tmp_path)) as memory:
         assert (await memory.recall("harpsichord", user_id="ann"))[0].content.startswith("The walrus sold")

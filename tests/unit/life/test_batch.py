@@ -105,8 +105,15 @@ async def test_two_that_say_the_same_are_written_once_whatever_finds_it(memory: 
     assert len({item.id for item in done.items}) == 1
     assert {item.superseded_by for item in done.superseded} == {done.items[0].id}
     assert await contents(memory) == ["Rent is 950."]
-    keyed = await memory.apply(Batch(new=[new("Ida rows.", key="k"), new("Ida skis in winter.", key="k")]))
+    keyed = await memory.apply(Batch(new=[new("Ida rows.", key="k"), new("Ida rows.", key="k")]))
     assert len({item.id for item in keyed.items}) == 1
+    again = Batch(new=[new("Otto sails.")], supersedes={0: [keyed.items[0].id]})
+    assert (await memory.apply(again)).superseded
+    with pytest.raises(Conflict, match="'k' was used for memory"):
+        await memory.apply(Batch(new=[new("Ida rows at noon.", key="x"), new("Ida skis.", key="k")]))
+    with pytest.raises(Conflict, match="'y' was used for memory"):
+        await memory.apply(Batch(new=[new("Ida swims.", key="y"), new("Ida skis.", key="y")]))
+    assert await contents(memory) == ["Otto sails.", "Rent is 950."]
 
 
 async def test_an_expired_memory_in_the_way_makes_room(memory: Memory, clock: FakeClock) -> None:

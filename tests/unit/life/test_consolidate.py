@@ -189,12 +189,49 @@ async def test_only_what_a_consolidation_made_and_still_stands_can_be_undone(bli
             await blind.unmerge(id)
     await blind.remember_many(["Anna likes tea.", "Actually, Anna likes tea"])
     (merged,) = (await blind.consolidate(user_id=None, dry_run=False)).merged
-    newer = await blind.supersede(str(merged.id), "Anna likes coffee.")
-    with pytest.raises(Conflict, match=newer.id):
+    await blind.unmerge(str(merged.id))
+    with pytest.raises(NotFound, match="consolidation made"):
         await blind.unmerge(str(merged.id))
-    await blind.forget(newer.id)
-    with pytest.raises(NotFound):
-        await blind.unmerge(str(merged.id))
+
+
+async def test_a_merged_one_that_was_superseded_comes_apart_into_older_versions(
+    memory: Memory, clock: FakeClock
+) -> None:
+    tool = await memory.remember("Tea is at five.", origin="tool")
+    said = await memory.remember("Tea is at five.")
+    before = await memory.remember("Tea is at four.")
+    clock.move(days=1)
+    (merged,) = (await memory.consolidate(user_id=None, dry_run=False)).merged
+    await memory.supersede(before.id, "Tea is at five.")
+    clock.move(days=1)
+    newer = await memory.supersede(str(merged.id), "Tea is at six.")
+    clock.move(days=1)
+    apart = await memory.unmerge(str(merged.id))
+    assert [(item.id, item.superseded_by) for item in apart] == [(tool.id, newer.id), (said.id, newer.id)]
+    assert {(item.superseded_at, item.valid_until) for item in apart} == {
+        (newer.created_at, newer.valid_from)
+    }
+    assert [item.content for item in await memory.list()] == ["Tea is at six."]
+    history = await memory.history(newer.id)
+    assert [item.id for item in history] == [before.id, tool.id, said.id, newer.id]
+    assert history[-1].supersedes == said.id
+    yesterday = await memory.list(known_at=clock.now - 1.5 * DAY)
+    assert [item.id for item in yesterday if item.content == "Tea is at five."] == [said.id, tool.id]
+    assert len((await memory.forget(newer.id)).ids) == 4
+
+
+async def test_what_was_merged_again_comes_apart_in_the_other_order(blind: Memory) -> None:
+    await blind.remember_many(["Anna likes tea.", "Actually, Anna likes tea"])
+    before = await state(blind)
+    (first,) = (await blind.consolidate(user_id=None, dry_run=False)).merged
+    third = await blind.remember("So, Anna likes tea")
+    (second,) = (await blind.consolidate(user_id=None, dry_run=False)).merged
+    with pytest.raises(Conflict, match=f"{second.id}.*unmerge that one first"):
+        await blind.unmerge(str(first.id))
+    await blind.unmerge(str(second.id))
+    await blind.unmerge(str(first.id))
+    await blind.forget(third.id)
+    assert await state(blind) == before
 
 
 async def test_sources_that_were_forgotten_are_named_no_more(blind: Memory) -> None:

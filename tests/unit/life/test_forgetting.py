@@ -5,16 +5,16 @@ import copy
 import json
 import pickle
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from retentive import Conflict, InvalidInput, Memory, NewMemory, Scope, Source, Verdict
+from retentive import Conflict, InvalidInput, Memory, NewMemory, RetentionPolicy, Scope, Source, Verdict
 from retentive.events import Event, EventType
 from retentive.extraction import notes as extraction_notes
 from retentive.life import erase
@@ -26,7 +26,7 @@ from retentive.stores.base import NewTurn, ThreadStore
 from retentive.stores.in_memory_threads import InMemoryThreadStore
 from retentive.stores.jsonl_threads import JsonlThreadStore
 from retentive.testing.places import Place
-from retentive.types import REDACTED
+from retentive.types import REDACTED, MemoryItem
 
 SAID = 'The vault code of "Zanzibar" is quixotic-marmalade-4711.'
 OTHER = "The cat of the neighbours sleeps on the piano all day."
@@ -216,6 +216,20 @@ async def test_redact_source_takes_out_the_turns_and_leaves_their_numbers(
     assert MARKER not in bytes_below(tmp_path)
 
 
+async def test_a_thread_that_began_anew_is_not_the_one_that_was_redacted(
+    place: Place, threads: ThreadStore
+) -> None:
+    memory = place.open()
+    await say(threads, "t", SAID)
+    item = await memory.remember(SAID, source=Source(thread="t", turns=(1,)))
+    receipt = await memory.forget(item.id, redact_source=True, threads=threads)
+    await memory.forget_thread("t", threads=threads)
+    await threads.append(
+        "default", "t", [NewTurn(id="new", role="user", content="Hello.", at=AT, metadata={})], 0
+    )
+    assert await memory.verify_forgotten(receipt, threads=threads)
+
+
 async def test_without_redact_source_the_turn_stays(place: Place, threads: ThreadStore) -> None:
     memory = place.open()
     await say(threads, "t", SAID)
@@ -314,6 +328,63 @@ async def test_forget_thread_takes_log_memories_and_watermark(
     assert await memory.verify_forgotten(receipt, threads=threads)
     assert MARKER not in bytes_below(tmp_path)
     assert not await memory.forget_thread("t", user_id="ada", threads=threads)
+
+
+async def grown(memory: Memory, threads: ThreadStore) -> list[str]:
+    """Two numbers of two threads, made one text by a model; the ids of all three."""
+
+    async def merge(statements: Sequence[MemoryItem]) -> str:
+        assert len(statements) == 2
+        return "The team in quixotown grew from four to five."
+
+    ids: list[str] = []
+    for thread, number in (("t1", "4"), ("t2", "5")):
+        await say(threads, thread, f"said in {thread}")
+        said = f"The team in quixotown has {number} members."
+        ids.append((await memory.remember(said, source=Source(thread=thread, turns=(1,)))).id)
+    report = await memory.consolidate(user_id=None, dry_run=False, merge=merge)
+    return [*ids, str(report.merged[0].id)]
+
+
+@pytest.mark.parametrize(("thread", "left"), [("t1", 1), ("t2", 0)])
+async def test_forgetting_a_thread_takes_apart_what_was_made_of_it_and_of_another(
+    place: Place, threads: ThreadStore, thread: str, left: int
+) -> None:
+    memory = place.open()
+    ids = await grown(memory, threads)
+    receipt = await memory.forget_thread(thread, threads=threads)
+    assert [item.id for item in await memory.list()] == [ids[left]]
+    assert set(receipt.ids) == {*ids} - {ids[left]}
+    assert await memory.verify_forgotten(receipt, threads=threads)
+    assert b"quixotown grew" not in (place.bytes_on_disk() if place.keeps else b"")
+    assert await threads.threads("default") == sorted({"t1", "t2"} - {thread})
+
+
+@pytest.mark.parametrize("thread", ["t1", "t2"])
+async def test_forgetting_a_thread_removes_what_cannot_be_taken_apart_any_more(
+    place: Place, threads: ThreadStore, thread: str
+) -> None:
+    memory = place.open()
+    *_, made = await grown(memory, threads)
+    place.clock.move(days=1)
+    policy = RetentionPolicy(purge_superseded_after=timedelta(hours=1))
+    await memory.prune(policy, user_id=None, dry_run=False)
+    assert [item.id for item in await memory.list()] == [made]
+    receipt = await memory.forget_thread(thread, threads=threads)
+    assert receipt.ids == (made,)
+    assert await memory.verify_forgotten(receipt, threads=threads)
+
+
+async def test_redact_source_finds_the_turns_of_sources_that_were_purged(
+    place: Place, threads: ThreadStore
+) -> None:
+    memory = place.open()
+    *_, made = await grown(memory, threads)
+    place.clock.move(days=1)
+    policy = RetentionPolicy(purge_superseded_after=timedelta(hours=1))
+    await memory.prune(policy, user_id=None, dry_run=False)
+    receipt = await memory.forget(made, redact_source=True, threads=threads)
+    assert receipt.turns == {"default/t1": (1,), "default/t2": (1,)}
 
 
 async def test_a_thread_that_others_speak_in_stays_with_their_turns(
@@ -438,7 +509,41 @@ async def test_a_backup_that_holds_the_text_is_named(place: Place) -> None:
     source.close()
     target.close()
     verdict = await memory.verify_forgotten(await memory.forget(item.id))
-    assert [found.split(": ")[0] for found in verdict.found] == [f"file {database}.v1.bak"]
+    assert [found.split(": ")[0] for found in verdict.found] == [
+        f"copy {database}.v1.bak",
+        f"file {database}.v1.bak",
+    ]
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+async def test_a_backup_that_holds_an_earlier_wording_is_named(place: Place) -> None:
+    memory = place.open()
+    item, _ = await memory.remember(SAID, user_id="ada"), await memory.remember(OTHER, user_id="bob")
+    database = place.folder / "memory.db"
+    with sqlite3.connect(database) as source, sqlite3.connect(f"{database}.v1.bak") as target:
+        source.backup(target)
+    source.close()
+    target.close()
+    await memory.update(item.id, user_id="ada", content="It is with the bank.")
+    verdict = await memory.verify_forgotten(await memory.forget(item.id, user_id="ada"))
+    assert not verdict
+    assert verdict.found == (f"copy {database}.v1.bak: 1",)
+    since = await memory.remember("Said after the copy was made.", user_id="bob")
+    assert await memory.verify_forgotten(await memory.forget(since.id, user_id="bob"))
+    assert not await memory.verify_forgotten(await memory.clear(everyone=True))
+
+
+@pytest.mark.parametrize("place", ["file"], indirect=True)
+@pytest.mark.parametrize("begin", [0, 1, 501, 1_500, 3_900])
+async def test_any_80_bytes_of_a_long_text_that_stayed_in_a_file_are_found(place: Place, begin: int) -> None:
+    memory = place.open()
+    await memory.remember(OTHER)
+    text = " ".join(f"secret{number}zork" for number in range(400))
+    receipt = await memory.forget((await memory.remember(text)).id)
+    journal = next(place.folder.rglob("*.jsonl"))
+    for size, is_gone in ((80, False), (10, True)):
+        journal.with_name(f"{journal.name}.torn-1").write_bytes(b"..." + text[begin : begin + size].encode())
+        assert bool(await memory.verify_forgotten(receipt)) is is_gone
 
 
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)

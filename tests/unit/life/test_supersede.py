@@ -112,10 +112,15 @@ async def test_a_retry_is_harmless_with_the_key_and_while_its_answer_holds(memor
     assert await contents(memory) == [newest.content]
 
 
-async def test_a_key_that_another_memory_has_gives_that_one(memory: Memory) -> None:
-    held = await memory.remember("Berlin has 3.7 million people.", key="k")
+async def test_a_key_that_was_used_for_another_statement_supersedes_nothing(memory: Memory) -> None:
+    await memory.remember("Berlin has 3.7 million people.", key="k")
     old = await memory.remember("The lake is frozen.")
-    assert (await memory.supersede(old.id, "The lake has thawed.", key="k")).id == held.id
+    with pytest.raises(Conflict, match="'k' was used for memory"):
+        await memory.supersede(old.id, "The lake has thawed.", key="k")
+    new = await memory.supersede(old.id, "The lake has thawed.", key="l")
+    with pytest.raises(Conflict, match="'l' was used for memory"):
+        await memory.supersede(old.id, "The lake is a desert.", key="l")
+    assert await memory.history(old.id) == [await memory.get(old.id), new]
 
 
 async def test_the_new_text_restated_is_no_new_memory(memory: Memory, clock: FakeClock) -> None:
@@ -228,3 +233,23 @@ class Down(HashingEmbedder):
 
     async def embed(self, texts: Sequence[str], kind: EmbedKind) -> Vectors:
         raise EmbedderUnavailable("not there")
+
+
+async def test_forgetting_a_correction_that_begins_later_leaves_what_holds_until_then(
+    memory: Memory, clock: FakeClock
+) -> None:
+    first = await memory.remember("The price is 8.")
+    clock.move(days=1)
+    now = await memory.supersede(first.id, "The price is 10.")
+    ahead = await memory.supersede(now.id, "The price is 12.", valid_from=clock() + timedelta(days=30))
+    receipt = await memory.forget(ahead.id)
+    assert receipt.ids == (ahead.id,)
+    clock.move(days=60)
+    assert [item.content for item in await memory.list()] == ["The price is 10."]
+    assert [item.content for item in await memory.history(now.id)] == ["The price is 8.", "The price is 10."]
+    held = await memory.get(now.id)
+    assert held is not None
+    assert (held.superseded_by, held.valid_until) == (None, None)
+    assert (await memory.remember("The price is 10.")).id == now.id
+    begun = await memory.supersede(now.id, "The price is 14.")
+    assert set((await memory.forget(begun.id)).ids) == {first.id, now.id, begun.id}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retentive import open_thread
-from retentive.errors import InvalidInput
+from retentive.errors import Conflict, InvalidInput
 from retentive.stores.in_memory_threads import InMemoryThreadStore
 from retentive.stores.jsonl_threads import JsonlThreadStore
 from retentive.threads import Thread
@@ -25,7 +25,7 @@ from retentive import open_thread
 async def main():
     thread = await open_thread("t", home=Path(sys.argv[1]))
     for number in range(20):
-        await thread.append(f"{sys.argv[2]} {number}", key=f"call-{number}")
+        await thread.append(f"say {number}", key=f"call-{number}")
 
 asyncio.run(main())
 """
@@ -41,7 +41,6 @@ async def test_a_retry_with_the_same_key_gives_the_same_turn(tmp_path: Path) -> 
     first = thread.messages()[0]
     await thread.append("two")
     await thread.append("one", key="k")
-    await thread.append("something else", role="assistant", key="k")
     assert said(thread) == ["one", "two"]
     assert thread.messages()[0] == first
 
@@ -49,9 +48,9 @@ async def test_a_retry_with_the_same_key_gives_the_same_turn(tmp_path: Path) -> 
 async def test_a_key_is_known_after_the_process_ended_and_to_those_behind(tmp_path: Path) -> None:
     behind = Thread(JsonlThreadStore(tmp_path), "n", "t")
     await Thread(JsonlThreadStore(tmp_path), "n", "t").append("one", key="k")
-    await behind.append("again", key="k")
+    await behind.append("one", key="k")
     assert said(behind) == ["one"]
-    await (await Thread(JsonlThreadStore(tmp_path), "n", "t").refresh()).append("again", key="k")
+    await (await Thread(JsonlThreadStore(tmp_path), "n", "t").refresh()).append("one", key="k")
     assert said(await behind.refresh()) == ["one"]
 
 
@@ -64,10 +63,23 @@ async def test_of_a_group_those_with_used_keys_are_left_out() -> None:
             "one",
             {"content": "two", "key": "2"},
             {"content": "three", "key": "3"},
-            {"content": "3", "key": "3"},
+            {"content": "three", "key": "3"},
         ]
     )
     assert said(behind) == ["two", "one", "three"]
+
+
+async def test_a_key_of_another_turn_is_refused_and_nothing_of_the_call_is_written(tmp_path: Path) -> None:
+    behind = Thread(JsonlThreadStore(tmp_path), "n", "t")
+    thread = Thread(JsonlThreadStore(tmp_path), "n", "t")
+    await thread.append("one", key="k")
+    for one in (behind, thread):
+        for other in ({"content": "two", "key": "k"}, {"content": "one", "role": "assistant", "key": "k"}):
+            with pytest.raises(Conflict, match="used for another turn"):
+                await one.append_many(["before", other])
+    with pytest.raises(Conflict, match="used for another turn"):
+        await thread.append_many([{"content": "a", "key": "l"}, {"content": "b", "key": "l"}])
+    assert said(await behind.refresh()) == said(await thread.refresh()) == ["one"]
 
 
 async def test_keys_of_other_threads_and_no_key_are_nothing_to_it() -> None:

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, cast
 from retentive.archive.formats.base import Record
 from retentive.archive.formats.table import ARCHIVE, LISTS
 from retentive.archive.manifest import MANIFEST
-from retentive.archive.reading import check_size
+from retentive.archive.reading import check_size, translated
 from retentive.archive.report import Refusal
 from retentive.errors import ArchiveCorrupt, InvalidInput
 
@@ -28,13 +28,14 @@ class Loaded:
 
 def is_archive(file: BinaryIO) -> bool:
     """Whether it is a zip with a manifest, or one that is no export of conversations; the file is rewound."""
+    if not zipfile.is_zipfile(file):
+        file.seek(0)
+        return False
     try:
-        if not zipfile.is_zipfile(file):
-            return False
-        with zipfile.ZipFile(file) as packed:
+        with translated(), zipfile.ZipFile(file) as packed:
             names = packed.namelist()
             return MANIFEST in names or not any(name.endswith(_CONVERSATIONS) for name in names)
-    except zipfile.BadZipFile:
+    except ArchiveCorrupt:
         return True
     finally:
         file.seek(0)
@@ -73,15 +74,12 @@ def _plain(file: BinaryIO) -> bytes:
 
 
 def _unpacked(file: BinaryIO) -> bytes:
-    try:
-        with zipfile.ZipFile(file) as packed:
-            found = [info for info in packed.infolist() if info.filename.endswith(_CONVERSATIONS)]
-            if len(found) != 1:
-                raise InvalidInput(f"the zip has {len(found)} files {_CONVERSATIONS}; unpack it and pass one")
-            check_size(found[0], MAX_FILE_BYTES)
-            return packed.read(found[0])
-    except (zipfile.BadZipFile, RuntimeError, EOFError, NotImplementedError) as error:
-        raise ArchiveCorrupt(f"the zip cannot be read: {error}") from error
+    with translated(), zipfile.ZipFile(file) as packed:
+        found = [info for info in packed.infolist() if info.filename.endswith(_CONVERSATIONS)]
+        if len(found) != 1:
+            raise InvalidInput(f"the zip has {len(found)} files {_CONVERSATIONS}; unpack it and pass one")
+        check_size(found[0], MAX_FILE_BYTES)
+        return packed.read(found[0])
 
 
 def _of_json(data: object) -> list[Record]:

@@ -1,12 +1,17 @@
-"""A copy of the database file beside it, made before its schema is changed."""
+"""Copies of the database file beside it, each made before its schema is changed."""
 
+from collections.abc import Sequence
+from json import dumps
 from pathlib import Path
 from typing import Any, cast
 
 import apsw
 
+from retentive.errors import StoreUnavailable
 from retentive.stores.log_file import sync_folder
 from retentive.stores.sqlite.clean_pages import NAME
+from retentive.stores.sqlite.queries import load_queries
+from retentive.types import Scope
 
 
 def backup_path(path: Path, version: int) -> Path:
@@ -54,3 +59,21 @@ def back_up(path: Path, version: int) -> Path:
         source.close()
     sync_folder(path.parent)
     return copy
+
+
+def memories_in(copy: Path, scope: Scope, ids: Sequence[str], *, everyone: bool) -> int:
+    """How many of these memories of the scope the copy holds; with `everyone` of the whole namespace.
+
+    Raises:
+        StoreUnavailable: it cannot be read.
+    """
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    asked = (scope.namespace, scope.user_id, dumps(list(ids)), everyone)
+    try:
+        connection = apsw.Connection(f"{copy.as_uri()}?immutable=1", flags=flags)
+        try:
+            return int(cast("Any", connection).execute(load_queries()["count_in_copy"], asked).fetchone()[0])
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise StoreUnavailable(f"the backup {copy} cannot be read ({error}): delete it") from error

@@ -87,6 +87,12 @@ CROSS JOIN json_each(?3) AS asked
 CROSS JOIN memories ON memories.scope_id = scopes.scope_id AND memories.id = asked.value
 WHERE namespace = ?1 AND coalesce(user_id, '') = coalesce(?2, '');
 
+-- name: count_in_copy
+SELECT count(*) FROM scopes
+CROSS JOIN json_each(?3) AS asked
+CROSS JOIN memories ON memories.scope_id = scopes.scope_id AND memories.id = asked.value
+WHERE namespace = ?1 AND (?4 OR coalesce(user_id, '') = coalesce(?2, ''));
+
 -- name: list_ids
 SELECT id FROM scopes CROSS JOIN memories ON memories.scope_id = scopes.scope_id
 WHERE namespace = ?1 AND coalesce(user_id, '') = coalesce(?2, '')

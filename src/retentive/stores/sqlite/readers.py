@@ -1,7 +1,7 @@
 """Connections for reading, as many as read at once and a few kept; not bound to threads."""
 
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
@@ -12,6 +12,7 @@ import apsw
 from retentive.codec import item_from_json
 from retentive.errors import StoreClosed, StoreCorrupt
 from retentive.stores.base import IndexRow, Scan, StoredMemory
+from retentive.stores.pieces import PIECE_BYTES
 from retentive.stores.sqlite.changes import can_exist, place
 from retentive.stores.sqlite.connection import open_reader, run, translated
 from retentive.stores.sqlite.queries import load_queries
@@ -94,6 +95,18 @@ class Readers:
     def _close_idle(self) -> None:
         while self._idle:
             self._idle.pop().close()
+
+
+def database_pieces(connection: apsw.Connection, size: int) -> Iterator[bytes]:
+    """The first `size` bytes of the database file, as they lie there.
+
+    They are read through SQLite's own handle. Who closes another handle on the file lets go of all locks
+    that this process has on it, and other processes then throw away the log that is in use
+    (https://www.sqlite.org/howtocorrupt.html, 2.2).
+    """
+    for start in range(0, size, PIECE_BYTES):
+        _, piece = connection.read("main", 0, start, PIECE_BYTES)
+        yield piece[: size - start]
 
 
 def get(connection: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[StoredMemory | None]:

@@ -4,14 +4,15 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from glob import escape
 from pathlib import Path
 
 from retentive.errors import StoreClosed
 from retentive.stores.base import Changes, Scan, StoredMemory, Written
+from retentive.stores.pieces import pieces
 from retentive.stores.sqlite import readers
-from retentive.stores.sqlite.backup import backups_of
+from retentive.stores.sqlite.backup import backups_of, memories_in
 from retentive.stores.sqlite.changes import prepare
 from retentive.stores.sqlite.connection import wipe
 from retentive.stores.sqlite.readers import Readers
@@ -94,9 +95,28 @@ class SQLiteStore:
         return await asyncio.to_thread(self._namespaces)
 
     async def files(self, namespace: str) -> list[Path]:  # noqa: ARG002 - all namespaces are in one file
-        """See `KeepsFiles.files`: the database, its log, and the backups made before a migration."""
+        """See `KeepsFiles.files`: the database, its log, and the backups made before a migration.
+
+        What the processes share beside it (`-shm`) holds page numbers alone, and no data.
+        """
         await self.open()
         return await asyncio.to_thread(self._files)
+
+    def pieces(self, path: Path) -> Iterator[bytes]:
+        """See `ReadsFiles.pieces`: the database is read through SQLite."""
+        if path == self._path:
+            with self._readers.one() as connection:
+                yield from readers.database_pieces(connection, path.stat().st_size)
+        else:
+            yield from pieces(path)
+
+    async def copies_with(self, scope: Scope, ids: Sequence[str], *, everyone: bool) -> dict[Path, int]:
+        """See `KeepsCopies.copies_with`: the backups made before a migration."""
+        copies = await asyncio.to_thread(backups_of, self._path)
+        return {
+            copy: await asyncio.to_thread(memories_in, copy, scope, list(ids), everyone=everyone)
+            for copy in copies
+        }
 
     async def close(self) -> None:
         """See `MemoryStore.close`. Writes that were begun are finished first."""
@@ -162,7 +182,7 @@ class SQLiteStore:
             return readers.namespaces(connection)
 
 
-_BESIDE = ("", "-wal", "-shm", "-journal")
+_BESIDE = ("", "-wal", "-journal")
 
 
 def _let_go(writer: Writer, connections: Readers) -> None:

@@ -8,13 +8,13 @@ from typing import Final
 
 from retentive import drafts
 from retentive.clock import Clock
-from retentive.errors import Conflict
+from retentive.errors import Conflict, WrongKey
 from retentive.indexes import ScopeIndexes
 from retentive.life.lineage import later, older_versions, relinked
 from retentive.life.merging import unmerged
 from retentive.life.traces import Tracing
 from retentive.stores.base import Changes, MemoryStore, StoredMemory
-from retentive.stores.wrapped import bare_memories, ids_of
+from retentive.stores.wrapped import bare_memories, ids_of, without_keys
 from retentive.types import MemoryItem, MemoryKind, Scope, Source
 from retentive.uses import UseNotes
 
@@ -158,15 +158,30 @@ class Erasing:
         """
         total, gone = Erased(tracing=tracing), dict[str, Going]()
         for _ in range(TRIES):
-            ids, notes = await self.ids(scope), await self._store.notes(scope)
+            ids = await self.ids(scope)
+            try:
+                notes = await self._store.notes(scope)
+                total.gone = await self.look(scope, ids, tracing)
+            except WrongKey:
+                gone |= await self._erase_unread(scope, total)
+                continue
             if not ids and not notes:
                 self._indexes.drop(scope)
                 total.gone = gone
                 return total
-            total.gone = await self.look(scope, ids, tracing)
             await self.erase(scope, ids, total, notes)
             gone |= total.gone
         raise Conflict(f"others kept writing into the scope of {scope.user_id!r}; stop them, then try again")
+
+    async def _erase_unread(self, scope: Scope, total: Erased) -> dict[str, Going]:
+        """Empty the scope of what cannot be read, as its key is gone; gives what went."""
+        store = without_keys(self._store)
+        ids, notes = await ids_of(store, scope), await store.notes(scope)
+        kept = [memory for memory in await store.get(scope, ids) if memory is not None]
+        going = await asyncio.to_thread(_seen, kept, total.tracing)
+        written = await store.write(Changes(scope=scope, deletes=ids, notes=dict.fromkeys(notes)))
+        total.notes += len(notes)
+        return {one.id: one for one in going if one.id in set(written.deleted)}
 
     async def _newer(self, scope: Scope, gone: Mapping[str, Going]) -> list[StoredMemory]:
         """The memories that stay and are said to supersede one that goes."""

@@ -38,9 +38,9 @@ class Forgetting(MemoryBase):
         """Remove the memory for good: its text, words, vector, links and history, in one change.
 
         The memories whose place it took go with it: they are its older versions. Those that took its place
-        stay. So do the exchanges of agents that only refer to it; one whose run was shown the memory, and that
-        holds all its words, goes with it, and what waits to be extracted of that run. The receipt says what
-        was removed; it is falsy, with no ids, when the scope has no such memory.
+        stay. So do the exchanges of agents that only refer to it; one whose run was shown the memory, and
+        that holds all its words, goes with it, and what waits to be extracted of that run. The receipt says
+        what was removed; it is falsy, with no ids, when the scope has no such memory.
 
         With `redact_source` the turns that the memories came from are redacted first: each keeps its number,
         and says that it was redacted. Turns of another user are left alone. Summaries of their threads are

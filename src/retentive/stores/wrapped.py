@@ -34,6 +34,11 @@ def bare_threads(store: ThreadStore) -> ThreadStore:
     return layers(store)[-1]
 
 
+def without_keys(store: MemoryStore) -> MemoryStore:
+    """The store as it is read and written without the keys that it is encrypted with; a seal stays."""
+    return next((layer.inner for layer in layers(store) if getattr(layer, "encrypts", False)), store)
+
+
 async def ids_of(store: MemoryStore, scope: Scope) -> list[str]:
     """The ids of all memories of the scope, sorted, whether the store lists them or not."""
     if (lists := able(store, ListsIds)) is not None:

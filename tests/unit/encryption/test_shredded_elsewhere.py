@@ -88,3 +88,16 @@ async def test_a_thread_that_was_open_goes_on_with_the_new_key(tmp_path: Path) -
     await (await open_thread("more", "acme", store=first)).append("And goes on.")
     again = await open_thread("more", "acme", store=second)
     assert [turn.content for turn in again.messages()] == ["And goes on."]
+
+
+async def test_what_nobody_can_read_any_more_can_be_cleared(tmp_path: Path) -> None:
+    memory = opened(tmp_path)
+    await memory.remember("The margin is 12 percent.", user_id="ann")
+    await memory.remember("The price is 9 euros.", user_id="ann")
+    await encryption(tmp_path).shred("acme")
+    receipt = await memory.clear(user_id="ann")
+    assert receipt.removed["rows"] == 2
+    assert await memory.scopes() == []
+    await memory.remember("A new life begins.", user_id="ann")
+    assert await memory.count(user_id="ann") == 1
+    await memory.close()

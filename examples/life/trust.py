@@ -18,7 +18,8 @@ async def main() -> None:
         # > NotTrusted
 
         for hit in await memory.recall("gate code"):
-            print(hit.content, "|", hit.item.origin, "|", hit.item.source.thread or hit.item.source.place)
+            where = hit.item.source or Source()
+            print(hit.content, "|", hit.item.origin, "|", where.thread or where.place)
         # > The gate code is 1234. | user | t-1
         # > The gate code has 6 digits. | document | page 4
         print([hit.content for hit in await memory.recall("gate code", min_trust="user")])

@@ -453,7 +453,8 @@ class Machine(RuleBasedStateMachine):
 
     @rule(pick=picks, text=texts, begins=st.sampled_from([None, -45, 45]))
     def supersede_merged(self, pick: int, text: str, begins: int | None) -> None:
-        self.supersede(self.ids.index(self.merged(pick)), text, Origin.USER, begins)
+        if self.model.lives.get(id := self.merged(pick), None) and self.model.lives[id].sources:
+            self.supersede(self.ids.index(id), text, Origin.USER, begins)
 
     @rule(
         text=texts,

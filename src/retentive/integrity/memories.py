@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from retentive.errors import Conflict, InvalidInput, StoreUnavailable, Tampered
-from retentive.integrity.anchor import Anchor, Head
+from retentive.integrity.anchor import Anchor, Head, ListsHeads
 from retentive.integrity.mac import Mac
 from retentive.integrity.row import open_row, place_of
 from retentive.integrity.scope_changes import (
@@ -72,12 +72,40 @@ class SealedMemoryStore:
             self._seals.clear()
 
     async def namespaces(self) -> list[str]:
-        """See `MemoryStore.namespaces`."""
-        return [name for name in await self.inner.namespaces() if await self.scopes(name)]
+        """See `MemoryStore.namespaces`.
+
+        Raises:
+            Tampered: a scope was cut out whole. An anchor that does not list its heads cannot tell.
+        """
+        listed = await self._anchored()
+        names = await self.inner.namespaces()
+        return [name for name in sorted({*names, *listed}) if await self.scopes(name)]
 
     async def scopes(self, namespace: str) -> list[Scope]:
-        """See `MemoryStore.scopes`. Those of which only the seal is left are left out."""
-        return [scope for scope in await self.inner.scopes(namespace) if await self._holds_anything(scope)]
+        """See `MemoryStore.scopes`. Those of which only the seal is left are left out.
+
+        Raises:
+            Tampered: a scope was cut out whole. An anchor that does not list its heads cannot tell.
+        """
+        listed = await self._anchored()  # before the store is asked: it is always written first
+        found = await self.inner.scopes(namespace)
+        for scope in listed.get(namespace, []):
+            if scope not in found:
+                raise Tampered.of("missing", place_of(scope), "all it held is gone, and its seal with it")
+        return [scope for scope in found if await self._holds_anything(scope)]
+
+    async def _anchored(self) -> dict[str, list[Scope]]:
+        """By namespace the scopes that hold something, as the anchor says."""
+        found: dict[str, list[Scope]] = {}
+        if not isinstance(self._anchor, ListsHeads):
+            return found
+        for head in (await self._anchor.heads()).values():
+            if not head.label or head.going:
+                continue
+            place, what, namespace, name = json.loads(head.label)
+            if (place, what) == (self._mac.place_id, "memories"):
+                found.setdefault(namespace, []).append(Scope(namespace, name))
+        return found
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[StoredMemory | None]:
         """See `MemoryStore.get`.

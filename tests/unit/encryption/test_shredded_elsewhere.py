@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from retentive import Memory, WrongKey, open_thread
-from retentive.encryption import Encryption, EncryptedThreadStore, FolderRing, purge
+from retentive.encryption import EncryptedThreadStore, Encryption, FolderRing, purge
 from retentive.stores.base import Changes, Written
 from retentive.stores.jsonl_threads import JsonlThreadStore
 from retentive.stores.sqlite import SQLiteStore

@@ -1,6 +1,7 @@
 """A place to keep memories, once for each kind of store, with a clock that stands still."""
 
-from collections.abc import AsyncIterator
+import signal
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,11 @@ def clock(place: Place) -> FakeClock:
 @pytest.fixture
 def memory(place: Place) -> Memory:
     return place.open()
+
+
+@pytest.fixture
+def interruptible() -> Generator[None, None, None]:
+    """Ctrl-C as in a terminal: a run in the background starts with it ignored, and so would its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

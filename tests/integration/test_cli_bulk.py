@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -144,14 +143,6 @@ class _Interrupted(io.BytesIO):
         signal.raise_signal(signal.SIGINT)
         self.was_read_on = True
         return b""
-
-
-@pytest.fixture
-def interruptible() -> Generator[None, None, None]:
-    """Ctrl-C as in a terminal: a run in the background starts with it ignored, and so would its children."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")

@@ -252,7 +252,7 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
+def terminal(tmp_path: Path, interruptible: None) -> Iterator[Terminal]:
     terminal = Terminal(tmp_path / "home")
     yield terminal
     terminal.close()

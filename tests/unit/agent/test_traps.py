@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conversing import Strict, calls_then
 from pydantic_ai import Agent
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
@@ -161,3 +161,45 @@ async def test_a_rewritten_request_is_not_kept() -> None:
     result = await Agent(model.model, capabilities=[Rewriting()]).run("Hello.")
     assert "secret" in str(model.last)
     assert "secret" not in str(result.all_messages())
+
+
+async def test_a_stream_is_wrapped_also_for_who_says_it_wraps_none_and_a_plain_run_is_not_streamed() -> None:
+    class Listening(Watching):
+        @property
+        def has_wrap_run_event_stream(self) -> bool:
+            return False
+
+        async def wrap_run_event_stream(self, ctx: Any, *, stream: Any) -> Any:
+            async for event in stream:
+                self.seen.setdefault("events", []).append(event.event_kind)
+                yield event
+
+    watching = Listening()
+    agent = Agent(Strict().model, capabilities=[watching])
+    await agent.run("Hello.")
+    assert "events" not in watching.seen
+    async with agent.run_stream("Hello.") as stream:
+        await stream.get_output()
+    assert {"part_start", "part_delta"} <= set(watching.seen["events"])
+
+
+@pytest.mark.parametrize("is_listed_first", [True, False])
+async def test_the_innermost_by_get_ordering_sees_a_request_last(is_listed_first: bool) -> None:
+    order: list[str] = []
+
+    class Outer(Watching):
+        async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+            order.append("outer")
+            return request_context
+
+    class Inner(Watching):
+        def get_ordering(self) -> CapabilityOrdering:
+            return CapabilityOrdering(wrapped_by=[Outer])
+
+        async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+            order.append("inner")
+            return request_context
+
+    both = [Inner(), Outer()] if is_listed_first else [Outer(), Inner()]
+    await Agent(Strict().model, capabilities=both).run("Hello.")
+    assert order == ["outer", "inner"]

@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import copy
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -169,7 +170,7 @@ async def test_a_stream_is_wrapped_also_for_who_says_it_wraps_none_and_a_plain_r
         def has_wrap_run_event_stream(self) -> bool:
             return False
 
-        async def wrap_run_event_stream(self, ctx: Any, *, stream: Any) -> Any:
+        async def wrap_run_event_stream(self, ctx: Any, *, stream: Any) -> AsyncIterator[Any]:
             async for event in stream:
                 self.seen.setdefault("events", []).append(event.event_kind)
                 yield event
